@@ -7,6 +7,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
@@ -27,15 +28,16 @@ import (
 // replace applies a declaration despite a forged child, and then deletes that child. It returns the
 // forged child as the error, which the status reports until the next reconcile.
 func (r *Reconciler) replace(
-	ctx context.Context, object *v1alpha2.NginxOperator, applied record.Rendering, forged *apply.Forged, state rollout.State,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, applied record.Rendering, forged *apply.Forged,
+	decided rollout.State,
 ) (out writing, err error) {
-	out.Applied = &applied
+	out.Applied, out.live = &applied, state
 	found := []*apply.Forged{forged}
 	if _, isConfigMap := forged.Child.(*corev1.ConfigMap); isConfigMap {
-		again, err := r.renderChildren(ctx, object, applied.Declaration, operand.NewSuffix())
+		again, err := r.renderChildren(ctx, object, state, applied.Declaration, operand.NewSuffix())
 		if err == nil {
 			again.Recorded = again.Recorded || applied.Recorded
-			out, err = r.change(ctx, object, again, state)
+			out, err = r.change(ctx, object, state, again, decided)
 		}
 		if other := apply.IsForged(err); other != nil && !record.IsUnusable(err) {
 			found, err = append(found, other), nil
@@ -51,6 +53,7 @@ func (r *Reconciler) replace(
 		if err := r.Applier.Delete(ctx, one.Child); err != nil {
 			return out, err
 		}
+		out.live = out.live.Without(one.Child)
 	}
 	out.Replaced, out.again = true, requeue.Soon
 	return out, forged

@@ -11,23 +11,22 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // pending describes the writes of apply that a pause blocks.
-func (r *Reconciler) pending(ctx context.Context, paused *v1alpha2.NginxOperator, of record.Rendering) ([]string, error) {
+func (r *Reconciler) pending(
+	ctx context.Context, paused *v1alpha2.NginxOperator, state live.State, of record.Rendering,
+) ([]string, error) {
 	object, in, children := of.Object, of.Inputs, of.Children
-	compare := r.Applier.Pending
-	if isSettled(paused, of) {
-		compare = r.Applier.Drifted
-	}
-	differ, err := compare(ctx, object, of.Contents(), children...)
+	differ, err := r.Applier.Pending(ctx, object, state, of.Contents(), children, isSettled(paused, of))
 	if err != nil {
 		return nil, err
 	}
-	stale, err := r.reader().Stale(ctx, object, children, operand.Unrendered(&object.Spec, in))
+	stale, err := state.Stale(children, operand.Unrendered(&object.Spec, in))
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +37,10 @@ func (r *Reconciler) pending(ctx context.Context, paused *v1alpha2.NginxOperator
 		differ, stale = slices.DeleteFunc(differ, operand.IsBudget), slices.DeleteFunc(stale, operand.IsBudget)
 	}
 	for _, child := range differ {
-		out = append(out, fmt.Sprintf("%s %q", child.GetObjectKind().GroupVersionKind().Kind, child.GetName()))
+		out = append(out, fmt.Sprintf("%s %q", live.KindOf(child), child.GetName()))
 	}
 	for _, child := range stale {
-		gvk, err := r.Client.GroupVersionKindFor(child)
-		if err != nil {
-			return nil, fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
-		}
-		out = append(out, fmt.Sprintf("the deletion of %s %q", gvk.Kind, child.GetName()))
+		out = append(out, fmt.Sprintf("the deletion of %s %q", live.KindOf(child), child.GetName()))
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/status"
 )
@@ -35,16 +36,20 @@ type Preview struct {
 // API server validates all of them. It returns an error if an object cannot be read. Refusals of
 // the API server are in Failures.
 func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator, refused func()) (Preview, error) {
-	declared, found, err := r.rollouts().Declare(ctx, object)
+	state, err := live.Read(ctx, r.Client, object)
 	if err != nil {
 		return Preview{}, err
 	}
-	decided, err := r.rollouts().DecideWithoutFleet(ctx, object, declared, found.Invalid)
+	declared, found, err := r.rollouts(state).Declare(ctx, object)
+	if err != nil {
+		return Preview{}, err
+	}
+	decided, err := r.rollouts(state).DecideWithoutFleet(ctx, object, declared, found.Invalid)
 	out := Preview{Blockers: failure.Blockers(decided.Blockers)}
 	if err != nil || decided.Apply == nil {
 		return out, err
 	}
-	rendered, err := r.renderAdopted(ctx, object, decided.Apply)
+	rendered, state, err := r.renderAdopted(ctx, object, state, decided.Apply)
 	if err != nil {
 		out.Failures, err = refusalOf(err, decided.Apply)
 		return out, err
@@ -53,10 +58,10 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	out.Children, out.Missing = rendered.Children, failure.Blockers(status.MissingFailures(&rendered))
 	ordered, independent := inOrder(rendered, []client.Object{rendered.Revision})
 	written := slices.Concat(ordered, independent)
-	out.Failures, err = r.tryAll(ctx, rendered, written, refused)
+	out.Failures, err = r.tryAll(ctx, state, rendered, written, refused)
 	if err == nil && len(out.Failures) == 0 {
 		var failed []apply.Failure
-		failed, err = r.deleteStale(ctx, object, rendered, written)
+		failed, _, err = r.deleteStale(ctx, object, state, rendered, written)
 		for _, one := range failed {
 			err = errors.Join(err, one.Err)
 		}
@@ -68,34 +73,36 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 // Deployment, so an adoption of the Deployment can be followed by another one.
 const maxAdoptions = 3
 
-// renderAdopted returns the children of a declaration for the state after the adoption of orphans.
-// tryAll reports the names that are taken.
-func (r *Reconciler) renderAdopted(ctx context.Context, object *v1alpha2.NginxOperator, of *record.Declaration) (record.Rendering, error) {
-	for range maxAdoptions {
-		rendered, err := r.renderChildren(ctx, object, of, "")
-		if err != nil {
-			return rendered, err
+// renderAdopted returns the children of a declaration for the state after the adoption of orphans,
+// and this state. tryAll reports the names that are taken.
+func (r *Reconciler) renderAdopted(
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of *record.Declaration,
+) (record.Rendering, live.State, error) {
+	for i := 0; ; i++ {
+		rendered, err := r.renderChildren(ctx, object, state, of, "")
+		if err != nil || i == maxAdoptions {
+			return rendered, state, err
 		}
 		ordered, independent := inOrder(rendered, []client.Object{rendered.Revision})
-		adopted, err := r.Applier.Adopt(ctx, object, rendered.Contents(), ordered, independent)
-		if err != nil && apply.IsNotOurs(err) == nil {
-			return rendered, err
+		adopted, err := r.Applier.Adopt(ctx, object, state, rendered.Contents(), ordered, independent)
+		switch {
+		case apply.IsNotOurs(err) != nil:
+			return rendered, state, nil //nolint:nilerr // tryAll reports it
+		case err != nil || len(adopted) == 0:
+			return rendered, state, err
 		}
-		if !adopted {
-			return rendered, nil
-		}
+		state = state.With(adopted...)
 	}
-	return r.renderChildren(ctx, object, of, "")
 }
 
 // tryAll writes each child, even if the API server refuses others, and returns the refusals.
 func (r *Reconciler) tryAll(
-	ctx context.Context, of record.Rendering, children []client.Object, refused func(),
+	ctx context.Context, state live.State, of record.Rendering, children []client.Object, refused func(),
 ) ([]v1alpha2.Blocker, error) {
 	var out []v1alpha2.Blocker
 	content := of.Contents()
 	for _, child := range children {
-		_, err := r.Applier.Apply(ctx, of.Object, content, child)
+		_, err := r.Applier.Apply(ctx, of.Object, state, content, child)
 		found, err := refusalOf(err, of.Declaration)
 		if err != nil {
 			return nil, err
@@ -120,10 +127,14 @@ func refusalOf(err error, of *record.Declaration) ([]v1alpha2.Blocker, error) {
 // Declared returns the children of the current spec, or the reasons why the spec cannot be applied.
 // It writes nothing. The Reconciler needs the same fields as for Preview, without the Applier.
 func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperator) ([]client.Object, []v1alpha2.Blocker, error) {
-	declared, found, err := r.rollouts().Declare(ctx, object)
+	state, err := live.Read(ctx, r.Client, object)
+	if err != nil {
+		return nil, nil, err
+	}
+	declared, found, err := r.rollouts(state).Declare(ctx, object)
 	if err != nil || declared == nil {
 		return nil, failure.Blockers(found.Invalid), err
 	}
-	rendered, err := r.renderChildren(ctx, object, declared, "")
+	rendered, err := r.renderChildren(ctx, object, state, declared, "")
 	return rendered.Children, nil, err
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/optional"
@@ -33,7 +34,6 @@ import (
 	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/requeue"
 	"github.com/example/nginx-operator/internal/rollout"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/status"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -68,107 +68,98 @@ func (r *Reconciler) resolver() inputs.Resolver {
 	return inputs.Resolver{Release: r.Release, ConfigMaps: r.ConfigMaps, Secrets: r.Secrets}
 }
 
-// reader returns the reader of the live state.
-func (r *Reconciler) reader() snapshot.Reader { return snapshot.Reader{Client: r.Client} }
-
 // store returns the store of the records. It reads no data if there is no Applier.
-func (r *Reconciler) store() record.Store {
-	out := record.Store{Cache: r.reader(), Memory: &r.records}
-	if r.Applier != nil {
-		out.API = r.Applier.Reader
+func (r *Reconciler) store(state live.State) record.Store {
+	if r.Applier == nil {
+		return record.Store{Live: state, Memory: &r.records}
 	}
-	return out
+	return record.Store{Live: state, API: r.Applier.Reader, Memory: &r.records}
 }
 
 // rollouts returns the part that decides which declaration is applied.
-func (r *Reconciler) rollouts() rollout.Decider {
-	return rollout.Decider{Inputs: r.resolver(), Live: r.reader(), Records: r.store(), Fleet: r.Fleet}
+func (r *Reconciler) rollouts(state live.State) rollout.Decider {
+	return rollout.Decider{Inputs: r.resolver(), Live: state, Records: r.store(state), Fleet: r.Fleet}
 }
 
 // bridges returns the writer of bridges.
-func (r *Reconciler) bridges() bridge.Bridges {
-	return bridge.Bridges{Live: r.reader(), Applier: r.Applier}
+func (r *Reconciler) bridges(state live.State) bridge.Bridges {
+	return bridge.Bridges{Live: state, Applier: r.Applier}
 }
 
 var _ reconcile.ObjectReconciler[*v1alpha2.NginxOperator] = &Reconciler{}
 
-// Reconcile resolves the spec of an object, decides which declaration is applied, writes the
-// children, observes the result, evaluates the rollout, and writes the status. Failures are
-// reported in the status. Failures that may pass without a change are also returned, so that they
-// are retried with back-off.
+// Reconcile reads the live state, resolves the spec of an object, decides which declaration is
+// applied, writes the children, evaluates the rollout, and writes the status. Failures are reported
+// in the status. Failures that may pass without a change are also returned, so that they are retried
+// with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperator) (reconcile.Result, error) {
 	if !object.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes the children. They must not be recreated.
 		r.forget(client.ObjectKeyFromObject(object))
 		return reconcile.Result{}, nil
 	}
+	state, err := live.Read(ctx, r.Client, object)
 	if why, unreadable := bounds.Unreadable(object); unreadable {
 		r.reportToFleet(object, ptr.To(fleet.Outside))
-		again, err := r.bridges().Settle(ctx, object)
+		var again time.Duration
+		if err == nil {
+			again, err = r.bridges(state).Settle(ctx, object)
+		}
 		return reconcile.Result{RequeueAfter: again}, errors.Join(err, r.reportUnreadable(ctx, object, why))
+	}
+	if err != nil {
+		r.reportToFleet(object, nil)
+		return reconcile.Result{}, err
 	}
 	r.Metrics.Started(object)
 
-	result, applyErr := r.bring(ctx, object)
-	place := result.Place
+	brought, applyErr := r.bring(ctx, object, state)
+	place := brought.decided.Place
 	defer func() { r.reportToFleet(object, place) }()
 	if apply.StartsOver(applyErr) { // requeue without logging an error
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
-	if result.hold {
-		return reconcile.Result{RequeueAfter: result.again}, nil
+	if brought.hold {
+		return reconcile.Result{RequeueAfter: brought.again}, nil
 	}
 
-	state, err := r.reader().Observe(ctx, object, result.Children())
+	unusable, unreadable := r.rollouts(brought.live).Unusable(ctx, object, brought.decided.State)
+	var failed *v1alpha2.FailedRevision
+	var untilEvaluated, afterGood time.Duration
+	if applyErr == nil || isWritten(brought.live.Deployment(), brought.Applied) {
+		failed, untilEvaluated, err = r.rollouts(brought.live).Evaluate(ctx, object, brought.Applied)
+		applyErr = errors.Join(applyErr, err)
+	}
+	applyErr = errors.Join(applyErr, unreadable)
+	outcome := status.Outcome{
+		Resolution: brought.found, Decision: brought.decided, Written: brought.Or(status.WriteFailure(err, &object.Spec)), Failed: failed,
+		Persistent: status.Persists(object.Status.Conditions, time.Now()), Unusable: unusable,
+	}
+	observed := brought.live.Observe(outcome.Children())
+	updated, untilChanged := status.Compute(object, observed, outcome, time.Now())
+
+	if status.IsNewGood(object.Status.LastGoodRevision, updated.LastGoodRevision, outcome) {
+		afterGood = requeue.Soon // the earlier record is deleted then, and a rollout slot may be free
+	}
+	place, err = r.rollouts(brought.live).EvaluateForFleet(updated.LastGoodRevision, outcome.Decision, failed, outcome.Failure)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(applyErr, err)
 	}
-	result, applyErr = r.evaluate(ctx, object, state, result, applyErr)
-	updated, again := status.Compute(object, state, result.Outcome, time.Now())
-	again = requeue.MinNonZero(result.UntilAttempt, requeue.MinNonZero(result.again, again))
-	if status.IsNewGood(object.Status.LastGoodRevision, updated.LastGoodRevision, result.Outcome) {
-		again = requeue.Soon // the earlier record is deleted then, and a rollout slot may be free
-	}
+	r.forgetRecords(object, observed, outcome.State, place)
 
-	place, err = r.rollouts().EvaluateForFleet(
-		ctx, object, state, updated.LastGoodRevision, result.Decision, result.Failed, result.Failure)
-	if err != nil {
-		return reconcile.Result{}, errors.Join(applyErr, err)
-	}
-	r.forgetRecords(object, state, result.State, place)
-
-	delay, statusErr := r.writeStatus(ctx, object, updated)
+	untilWritten, statusErr := r.writeStatus(ctx, object, updated)
 	if apply.StartsOver(statusErr) {
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
-	afterError, retryErr := retryOf(applyErr, &object.Spec)
-	if result.Replaced {
-		afterError, retryErr = 0, nil
+	untilRetry, retryErr := retryOf(applyErr, &object.Spec)
+	if outcome.Replaced {
+		untilRetry, retryErr = 0, nil
 	}
-	again = requeue.MinNonZero(afterError, requeue.MinNonZero(delay, again))
-	if again == requeue.Soon && statusErr == nil {
+	again := requeue.Soonest(brought.again, untilEvaluated, outcome.UntilAttempt, untilChanged, untilWritten, untilRetry, afterGood)
+	if again != 0 && again <= requeue.Soon && statusErr == nil {
 		return reconcile.Result{RequeueAfter: again}, nil // the next reconcile must not wait for a back-off
 	}
-	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, result.retry, statusErr)
-}
-
-// evaluate returns a result with the evaluation of the rollout, unless the children could not be written, and
-// with the missing objects that the Pods need. The error is the one to retry.
-func (r *Reconciler) evaluate(
-	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, result reconciled, applyErr error,
-) (reconciled, error) {
-	result.Persistent = status.Persists(object.Status.Conditions, time.Now())
-	var unreadable error
-	result.Unusable, unreadable = r.rollouts().Unusable(ctx, object, state.Deployment, result.State)
-	if applyErr != nil && !isWritten(state.Deployment, result.Applied) {
-		return result, errors.Join(applyErr, unreadable)
-	}
-	failed, again, err := r.rollouts().Evaluate(ctx, object, state, result.Applied)
-	result.Failed, result.again = failed, requeue.MinNonZero(result.again, again)
-	if applyErr == nil {
-		result.Failure = status.WriteFailure(err, &object.Spec)
-	}
-	return result, errors.Join(applyErr, unreadable, err)
+	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, brought.retry, statusErr)
 }
 
 // isWritten reports whether a Deployment has the Pod template of a declaration. Then its rollout is
@@ -177,41 +168,27 @@ func isWritten(deployment *appsv1.Deployment, of *record.Rendering) bool {
 	return deployment != nil && of != nil && of.Inputs.Record != "" && deployment.Labels[wellknown.LabelRecord] == of.Inputs.Record
 }
 
-// reconciled is an outcome with the time of the next reconcile.
+// reconciled has the results of bring.
 type reconciled struct {
-	status.Outcome
-	next
-}
-
-// next is when a reconcile is repeated.
-type next struct {
-	// hold means that nothing may be changed or reported before the next reconcile.
-	hold bool
-	// retry is the error of a child that no Pod depends on, if its write is retried with back-off.
-	retry error
-	// again is the delay of the next reconcile, or 0 if only an event starts it.
-	again time.Duration
+	found   rollout.Resolution
+	decided rollout.Decision
+	writing
 }
 
 // bring resolves the spec, decides which declaration is applied, and applies it.
-func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator) (reconciled, error) {
-	declared, found, err := r.rollouts().Declare(ctx, object)
+func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, state live.State) (reconciled, error) {
+	declared, found, err := r.rollouts(state).Declare(ctx, object)
 	if err != nil {
-		failed := status.Written{Failure: status.WriteFailure(err, &object.Spec)}
-		return reconciled{Outcome: status.Outcome{Resolution: found, Written: failed}}, err
+		return reconciled{found: found, writing: failedWriting(state, 0, err, &object.Spec)}, err
 	}
-	decided, err := r.rollouts().Decide(ctx, object, declared, found.Invalid)
+	decided, err := r.rollouts(state).Decide(ctx, object, declared, found.Invalid)
 	if err != nil {
-		again, settleErr := r.bridges().Settle(ctx, object)
+		again, settleErr := r.bridges(state).Settle(ctx, object)
 		err = errors.Join(err, settleErr)
-		failed := status.Written{Failure: status.WriteFailure(err, &object.Spec)}
-		return reconciled{status.Outcome{Resolution: found, Decision: decided, Written: failed}, next{again: again}}, err
+		return reconciled{found, decided, failedWriting(state, again, err, &object.Spec)}, err
 	}
-	if secrets := decided.Secrets; secrets != nil { // the status reports the certificates that Pods mount
-		found.Certificates, found.CertificatesHash = secrets.Certificates, secrets.CertificatesHash
-	}
-	written, err := r.carryOut(ctx, object, decided)
-	return reconciled{status.Outcome{Resolution: found, Decision: decided, Written: written.Written}, written.next}, err
+	written, err := r.carryOut(ctx, object, state, decided)
+	return reconciled{found.Mounted(decided.Secrets), decided, written}, err
 }
 
 // forget drops the remembered state of a deleted object.
@@ -225,9 +202,9 @@ func (r *Reconciler) forget(object types.NamespacedName) {
 
 // forgetRecords drops the remembered records of an object whose spec is applied and whose rollout
 // is complete.
-func (r *Reconciler) forgetRecords(object *v1alpha2.NginxOperator, state snapshot.Observed, decided rollout.State, place *fleet.Place) {
+func (r *Reconciler) forgetRecords(object *v1alpha2.NginxOperator, observed live.Observed, decided rollout.State, place *fleet.Place) {
 	outside := place == nil || *place == fleet.Outside
-	if decided == rollout.StateCurrent && outside && !health.RollsOut(state.Deployment) {
+	if decided == rollout.StateCurrent && outside && !health.RollsOut(observed.Deployment) {
 		r.records.Forget(client.ObjectKeyFromObject(object))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
@@ -23,30 +24,45 @@ import (
 // writing is the result of applying a decision.
 type writing struct {
 	status.Written
-	next
+	// live is the live state after the writes.
+	live live.State
+	// hold means that nothing may be changed or reported before the next reconcile.
+	hold bool
+	// retry is the error of a child that no Pod depends on, if its write is retried with back-off.
+	retry error
+	// again is the delay of the next reconcile, or 0 if only an event starts it.
+	again time.Duration
+}
+
+// failedWriting returns the result if an error precedes all writes. settled is the delay of the next
+// reconcile.
+func failedWriting(state live.State, settled time.Duration, err error, spec *v1alpha2.NginxOperatorSpec) writing {
+	return writing{live: state, again: settled, Written: status.Written{Failure: status.WriteFailure(err, spec)}}
 }
 
 // carryOut applies a decision. If there is nothing to apply, it only removes the bridge of an
 // earlier change.
-func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperator, decided rollout.Decision) (writing, error) {
+func (r *Reconciler) carryOut(
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision,
+) (writing, error) {
 	if decided.Apply == nil || decided.State == rollout.StateBlocked && object.Spec.Paused {
-		again, err := r.bridges().Settle(ctx, object)
-		return writing{status.Written{Failure: status.WriteFailure(err, &object.Spec)}, next{again: again}}, err
+		again, err := r.bridges(state).Settle(ctx, object)
+		return failedWriting(state, again, err, &object.Spec), err
 	}
 
 	spec := &decided.Apply.Object.Spec
-	rendered, err := r.renderChildren(ctx, object, decided.Apply, "")
+	rendered, err := r.renderChildren(ctx, object, state, decided.Apply, "")
 	if err != nil {
 		// The live children are unknown. Report the declaration without children.
 		failed := status.Written{Applied: &record.Rendering{Declaration: rendered.Declaration}, Failure: status.WriteFailure(err, spec)}
-		return writing{Written: failed}, err
+		return writing{Written: failed, live: state}, err
 	}
 	// The annotation of a Deployment is gone with it. The record of a spec that is not applied must
 	// not be.
 	rendered.Recorded = rendered.Recorded || decided.State != rollout.StateCurrent
-	out, err := r.change(ctx, object, rendered, decided.State)
+	out, err := r.change(ctx, object, state, rendered, decided.State)
 	if forged := apply.IsForged(err); forged != nil && !record.IsUnusable(err) {
-		out, err = r.replace(ctx, object, rendered, forged, decided.State)
+		out, err = r.replace(ctx, object, out.live, rendered, forged, decided.State)
 	}
 	out.Failure = status.WriteFailure(err, spec)
 	return out, err
@@ -54,67 +70,72 @@ func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperato
 
 // change applies the children, or describes the changes if the object is paused.
 func (r *Reconciler) change(
-	ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering, state rollout.State,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.State,
 ) (writing, error) {
-	out := writing{Written: status.Written{Applied: &of}}
+	out := writing{Written: status.Written{Applied: &of}, live: state}
 	spec, running := &of.Object.Spec, of.Inputs.Running
 	if object.Spec.Paused {
 		var err error
-		if _, out.again, err = r.bridges().Ensure(ctx, object, running, nil); err == nil {
-			out.Waiting, err = r.pending(ctx, object, of.WithLiveRecord())
+		if _, out.again, err = r.bridges(state).Ensure(ctx, object, running, nil); err == nil {
+			out.Waiting, err = r.pending(ctx, object, state, of.WithLiveRecord())
 		}
 		return out, err
 	}
 
-	var err error
-	out.hold, out.again, err = r.bridges().Ensure(ctx, object, running, operand.ServedPorts(spec, running))
-	if err != nil || out.hold {
+	hold, bridged, err := r.bridges(state).Ensure(ctx, object, running, operand.ServedPorts(spec, running))
+	if err != nil || hold {
+		out.hold, out.again = hold, bridged
 		return out, err
 	}
-	applied, err := r.apply(ctx, object, of, state)
-	out.again = requeue.MinNonZero(out.again, applied.RequeueAfter)
+	var applied apply.Applied
+	applied, out.live, err = r.apply(ctx, object, state, of, decided)
+	delays := []time.Duration{bridged, applied.RequeueAfter}
 	if operand.HasInterimNames(spec, running) {
-		out.again = requeue.MinNonZero(out.again, requeue.Soon) // no event follows the operator's own writes
+		delays = append(delays, requeue.Soon) // no event follows the operator's own writes
 	}
 	for _, contested := range applied.Contested {
 		out.Independent = append(out.Independent, status.ContestedFailure(contested))
-		out.again = requeue.MinNonZero(out.again, contested.Left)
+		delays = append(delays, contested.Left)
 	}
 	for _, failed := range applied.Failures {
 		out.Independent = append(out.Independent, *status.WriteFailure(failed.Err, spec))
 		again, err := retryOf(failed.Err, spec)
-		out.again, out.retry = requeue.MinNonZero(out.again, again), errors.Join(out.retry, err)
+		delays, out.retry = append(delays, again), errors.Join(out.retry, err)
 	}
+	out.again = requeue.Soonest(delays...)
 	return out, err
 }
 
 // apply writes the children that differ, and deletes those that are no longer declared. It writes
 // the record before the Deployment that names it. A refused child that no Pod depends on, or a
 // refused deletion, does not stop the other writes and deletions. No refused child stops a rollback.
+// apply also returns the live state after the writes.
 func (r *Reconciler) apply(
-	ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering, state rollout.State,
-) (apply.Applied, error) {
-	records, err := r.store().Earlier(ctx, object, of)
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.State,
+) (apply.Applied, live.State, error) {
+	records, err := r.store(state).Earlier(ctx, object, of)
 	if err != nil {
-		return apply.Applied{}, err
+		return apply.Applied{}, state, err
 	}
 	if of.Recorded {
 		records = append(records, of.Revision)
 	}
 	ordered, independent := inOrder(of, records)
-	applied, err := r.Applier.ApplyAll(ctx, object, of.Contents(), ordered, independent)
-	if err != nil && state == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
-		_, again := r.Applier.ApplyAll(ctx, object, of.Contents(), slices.DeleteFunc(ordered, isEntrance), nil)
+	applied, err := r.Applier.ApplyAll(ctx, object, state, of.Contents(), ordered, independent)
+	state = state.With(applied.Written...)
+	if err != nil && decided == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
+		needed, again := r.Applier.ApplyAll(ctx, object, state, of.Contents(), slices.DeleteFunc(ordered, isEntrance), nil)
+		state = state.With(needed.Written...)
 		if apply.StartsOver(again) {
 			err = again
 		}
 	}
 	if err != nil {
-		return apply.Applied{}, err
+		return apply.Applied{}, state, err
 	}
-	failed, err := r.deleteStale(ctx, object, of, slices.Concat(ordered, independent, []client.Object{of.Revision}))
+	failed, state, err := r.deleteStale(ctx, object, state, of, slices.Concat(ordered, independent, []client.Object{of.Revision}))
 	applied.Failures = append(applied.Failures, failed...)
-	return applied, err
+	return applied, state, err
 }
 
 // isEntrance reports whether a child lets clients reach the Pods. The Pods of the last good revision
@@ -173,27 +194,30 @@ func retryOf(err error, spec *v1alpha2.NginxOperatorSpec) (time.Duration, error)
 	}
 }
 
-// deleteStale deletes the children that are no longer declared, and returns the refused deletions.
+// deleteStale deletes the children that are no longer declared. It returns the refused deletions,
+// and the live state after the others.
 func (r *Reconciler) deleteStale(
-	ctx context.Context, object *v1alpha2.NginxOperator, of record.Rendering, children []client.Object,
-) (failed []apply.Failure, err error) {
-	stale, err := r.reader().Stale(ctx, object, children, operand.Unrendered(&of.Object.Spec, of.Inputs))
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, children []client.Object,
+) (failed []apply.Failure, after live.State, err error) {
+	stale, err := state.Stale(children, operand.Unrendered(&of.Object.Spec, of.Inputs))
 	if err != nil {
-		return nil, err
+		return nil, state, err
 	}
 	if len(stale) > 0 {
 		if err := r.Applier.Confirm(ctx, object); err != nil {
-			return nil, err
+			return nil, state, err
 		}
 	}
 	for _, child := range stale {
 		err := r.Applier.Delete(ctx, child)
 		if apply.StartsOver(err) || ctx.Err() != nil {
-			return nil, err
+			return nil, state, err
 		}
 		if err != nil {
 			failed = append(failed, apply.Failure{Child: child, Err: err})
+			continue
 		}
+		state = state.Without(child)
 	}
-	return failed, nil
+	return failed, state, nil
 }

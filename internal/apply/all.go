@@ -17,6 +17,9 @@ import (
 
 // Applied is the result of ApplyAll.
 type Applied struct {
+	// Written are the children that were written or read, as the API server returned them. An error
+	// does not undo them.
+	Written []client.Object
 	// RequeueAfter is the time until the next call of ApplyAll, because another client keeps
 	// changing a child. It is 0 if no child waits.
 	RequeueAfter time.Duration
@@ -43,13 +46,13 @@ type Failure struct {
 // created, the last ordered child is read, so nothing is created while its name is taken. If there
 // are orphans, ApplyAll adopts them, writes nothing else, and returns a conflict.
 func (a *Applier) ApplyAll(
-	ctx context.Context, owner client.Object, content Content, ordered, independent []client.Object,
+	ctx context.Context, owner client.Object, live Live, content Content, ordered, independent []client.Object,
 ) (Applied, error) {
-	children, adopted, err := a.claim(ctx, owner, content, ordered, independent)
+	children, adopted, err := a.claim(ctx, owner, live, content, ordered, independent)
 	if err != nil {
 		return Applied{}, err
 	}
-	if adopted {
+	if len(adopted) > 0 {
 		return Applied{}, apierrors.NewConflict(schema.GroupResource{}, owner.GetName(), errors.New("children were adopted"))
 	}
 	var out Applied
@@ -57,25 +60,22 @@ func (a *Applier) ApplyAll(
 
 	for i := range children[:len(ordered)] {
 		one := &children[i]
-		wait, err := a.applyOne(ctx, owner, content, one)
-		if err != nil {
+		if err := a.applyOne(ctx, owner, content, one, &out); err != nil {
 			one.err = err
-			return Applied{}, cmp.Or(a.taken(ctx, owner, content, children, len(ordered)), err)
+			return Applied{Written: out.Written}, cmp.Or(a.taken(ctx, owner, content, children, len(ordered)), err)
 		}
-		out.RequeueAfter = max(out.RequeueAfter, wait)
 		uids = append(uids, one.found.uid)
 	}
 
 	for i := range children[len(ordered):] {
 		one := &children[len(ordered)+i]
-		wait, err := a.applyOne(ctx, owner, content, one)
+		err := a.applyOne(ctx, owner, content, one, &out)
 		if StartsOver(err) || ctx.Err() != nil {
-			return Applied{}, err
+			return Applied{Written: out.Written}, err
 		}
 		if err != nil {
 			out.Failures = append(out.Failures, Failure{Child: one.child, Err: err})
 		}
-		out.RequeueAfter = max(out.RequeueAfter, wait)
 		uids = append(uids, one.found.uid)
 	}
 
@@ -88,20 +88,22 @@ func (a *Applier) ApplyAll(
 	return out, nil
 }
 
-// applyOne writes one child, unless another client keeps changing it. Then it does not change the
-// child and returns the remaining time of the back-off.
-func (a *Applier) applyOne(ctx context.Context, owner client.Object, content Content, one *candidate) (wait time.Duration, err error) {
-	if one.err != nil {
-		return 0, one.err
+// applyOne writes one child that is not as declared, and adds it to the result. If another client
+// keeps changing the child, it adds the remaining time of the back-off instead.
+func (a *Applier) applyOne(ctx context.Context, owner client.Object, content Content, one *candidate, out *Applied) error {
+	if one.err != nil || one.found.match == asDeclared {
+		return one.err
 	}
-	if wait = a.backoff(owner, one.found); wait > 0 {
-		return wait, nil
+	if wait := a.backoff(owner, one.found); wait > 0 {
+		out.RequeueAfter = max(out.RequeueAfter, wait)
+		return nil
 	}
-	uid, err := a.bring(ctx, owner, content, one.child, one.found)
+	stored, err := a.bring(ctx, owner, content, one.child, one.found)
 	if err == nil {
-		one.found.uid, one.found.match = uid, asDeclared
+		out.Written = append(out.Written, stored)
+		one.found.uid, one.found.match = stored.GetUID(), asDeclared
 	}
-	return 0, err
+	return err
 }
 
 // StartsOver reports whether an error means that the declaration comes from an old state of the

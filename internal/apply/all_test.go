@@ -39,7 +39,7 @@ func TestWhatStartsOver(t *testing.T) {
 				},
 			})
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-			applied, err := applier.ApplyAll(t.Context(), owner, nil, nil, []client.Object{service, deployment()})
+			applied, err := applier.ApplyAll(t.Context(), owner, nil, nil, nil, []client.Object{service, deployment()})
 			if StartsOver(err) != test.want || (len(applied.Failures) == 0) != test.want || (counted["create Deployment"] == 0) != test.want {
 				t.Errorf("error %v, failures %v, writes %v", err, applied.Failures, counted)
 			}

@@ -49,7 +49,8 @@ const (
 // Applier writes children. The zero value is not usable; all exported fields are required.
 type Applier struct {
 	// Client reads from the cache, with read-your-writes consistency, and writes to the API server.
-	// The cache can have a stripped child; see Stamp.
+	// The cache can have a stripped child; see Stamp. It reads only children that a Live does not
+	// know.
 	Client client.Client
 	// Reader reads from the API server. It reads a child that is not known to be as declared.
 	Reader client.Reader
@@ -69,6 +70,13 @@ type Applier struct {
 	memory memory
 }
 
+// Live has the children of an owner that the caller has read from the cache. A nil Live knows none.
+type Live interface {
+	// Find returns the child with the kind and name of a declared child, or nil if it does not
+	// exist, and whether the caller has read it. It returns objects of others, too.
+	Find(child client.Object) (found client.Object, known bool)
+}
+
 // Apply writes the declared children in their order and makes the owner the controller of each. It
 // stops at the first error, because later children can depend on earlier ones. A child that was
 // declared as a function of the stored child has the resourceVersion of the stored child. Content
@@ -78,33 +86,27 @@ type Applier struct {
 // child waits. Errors are *NotOurs, *Forged for a child without its content, which Apply does not
 // change, errors of the content, or errors of the API server. A conflict means that the reconcile
 // read an old state.
-func (a *Applier) Apply(ctx context.Context, owner client.Object, content Content, children ...client.Object) (time.Duration, error) {
-	applied, err := a.ApplyAll(ctx, owner, content, children, nil)
+func (a *Applier) Apply(
+	ctx context.Context, owner client.Object, live Live, content Content, children ...client.Object,
+) (time.Duration, error) {
+	applied, err := a.ApplyAll(ctx, owner, live, content, children, nil)
 	return applied.RequeueAfter, err
 }
 
 // Pending returns the children that Apply would change, regardless of earlier declarations. A child
-// that admission would change back does not count. It writes nothing. Content can be nil.
-func (a *Applier) Pending(ctx context.Context, owner client.Object, content Content, children ...client.Object) ([]client.Object, error) {
-	return a.pending(ctx, owner, content, children, false)
-}
-
-// Drifted is Pending for a declaration that Apply has written before, perhaps by another release: a
-// child that is missing or differs from its last declaration counts, and a child does not count if
-// only this release declares it differently.
-func (a *Applier) Drifted(ctx context.Context, owner client.Object, content Content, children ...client.Object) ([]client.Object, error) {
-	return a.pending(ctx, owner, content, children, true)
-}
-
-func (a *Applier) pending(
-	ctx context.Context, owner client.Object, content Content, children []client.Object, ofRecord bool,
+// that admission would change back does not count. If Apply has written the declaration before,
+// perhaps by another release, wasApplied is true: a child that is missing or differs from its last
+// declaration counts, and a child does not count if only this release declares it differently.
+// Pending writes nothing. Content can be nil.
+func (a *Applier) Pending(
+	ctx context.Context, owner client.Object, live Live, content Content, children []client.Object, wasApplied bool,
 ) ([]client.Object, error) {
 	var out []client.Object
 	for _, child := range children {
-		found, err := a.compare(ctx, owner, child)
+		found, err := a.compare(ctx, owner, live, child)
 		same := found.match == asDeclared || found.match == settled
 		if err == nil && found.match == unknown && a.backoff(owner, found) == 0 {
-			same, err = a.look(ctx, owner, content, child, found, ofRecord)
+			same, err = a.look(ctx, owner, content, child, found, wasApplied)
 		}
 		if err != nil && IsNotOurs(err) == nil {
 			return nil, err
@@ -150,31 +152,28 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// bring writes a child unless it is as declared, and returns its UID.
+// bring writes a child that is not as declared, and returns the stored child.
 func (a *Applier) bring(
 	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
-) (types.UID, error) {
-	if found.match == asDeclared {
-		return found.uid, nil
-	}
+) (client.Object, error) {
 	if found.match == missing {
 		if content != nil {
 			if err := content.Fill(ctx, child); err != nil {
-				return "", err
+				return nil, err
 			}
 		}
-		if created, err := a.create(ctx, owner, child, found); err != nil || created != "" {
+		if created, err := a.create(ctx, owner, child, found); err != nil || created != nil {
 			return created, err
 		}
 	}
 	return a.patch(ctx, owner, content, child, found)
 }
 
-// create creates a child and returns its UID, or "" without an error if the name is taken.
-func (a *Applier) create(ctx context.Context, owner, child client.Object, found comparison) (types.UID, error) {
+// create creates a child and returns it, or nil without an error if the name is taken.
+func (a *Applier) create(ctx context.Context, owner, child client.Object, found comparison) (client.Object, error) {
 	declared, err := declaration(child)
 	if err != nil {
-		return "", fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
 	child = child.DeepCopyObject().(client.Object)
 	annotations := map[string]string{}
@@ -183,18 +182,18 @@ func (a *Applier) create(ctx context.Context, owner, child client.Object, found 
 	child.SetAnnotations(annotations)
 	child.SetResourceVersion("")
 	if err := a.confirmUnlessNew(ctx, owner); err != nil {
-		return "", err
+		return nil, err
 	}
 	err = a.Client.Create(ctx, child, FieldOwner)
 	if apierrors.IsAlreadyExists(err) && !denied.Is(err) || isRefused(err) && a.exists(ctx, child) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("failed to create %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, fmt.Errorf("failed to create %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
 	a.note(owner, child, found, asDeclared)
 	a.wrote(ctx, found.gvk, child, VerbCreate)
-	return child.GetUID(), nil
+	return child, nil
 }
 
 // exists reports whether the API server has an object with the name of the child. The cache does

@@ -131,7 +131,7 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 			}
 			reads = 0
 			clear(counted)
-			if _, err := applier.Apply(t.Context(), owner, nil, deployment(step.declare)); err != nil {
+			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment(step.declare)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(step.want, counted); diff != "" || reads != step.reads {
@@ -205,7 +205,7 @@ func TestApply(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	pass := func(want writes, children ...client.Object) {
 		t.Helper()
-		if _, err := applier.Apply(t.Context(), owner, nil, children...); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, nil, children...); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, counted); diff != "" {
@@ -247,7 +247,7 @@ func TestApplyStopsAtAnError(t *testing.T) {
 		},
 	})
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-	_, err := applier.Apply(t.Context(), owner, nil, service, deployment())
+	_, err := applier.Apply(t.Context(), owner, nil, nil, service, deployment())
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `failed to create Service "web"`) {
 		t.Errorf("error %v", err)
 	}
@@ -271,7 +271,7 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			applier, counted := newApplier(funcs, foreign.DeepCopy())
 			applier.Reader = fake.NewClientBuilder().WithObjects(foreign.DeepCopy()).Build()
-			_, err := applier.Apply(t.Context(), owner, nil, deployment())
+			_, err := applier.Apply(t.Context(), owner, nil, nil, deployment())
 			const want = `Deployment "web" exists and is not controlled by this NginxOperator (it is controlled by Other "theirs")`
 			if found := IsNotOurs(err); found == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v", err)
@@ -287,12 +287,12 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 // an older version of the stored child.
 func TestApplyRefusesAnOldState(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	clear(counted)
 	old := deployment(func(d *appsv1.Deployment) { d.ResourceVersion, d.Spec.Replicas = "0", ptr.To[int32](5) })
-	_, err := applier.Apply(t.Context(), owner, nil, old)
+	_, err := applier.Apply(t.Context(), owner, nil, nil, old)
 	if !apierrors.IsConflict(err) || len(counted) != 0 {
 		t.Errorf("error %v, writes %v", err, counted)
 	}
@@ -316,7 +316,7 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 			return c.Patch(ctx, object, patch, opts...)
 		},
 	})
-	if _, err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, service(80)); err != nil {
 		t.Fatal(err)
 	}
 	live := service(80)
@@ -328,7 +328,7 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(counted)
-	if _, err := applier.Apply(t.Context(), owner, nil, service(80)); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, service(80)); err != nil {
 		t.Fatal(err)
 	}
 	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
@@ -350,7 +350,7 @@ func TestPending(t *testing.T) {
 	if err := applier.Client.Create(t.Context(), foreign.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := applier.Apply(t.Context(), owner, nil, configMap()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, configMap()); err != nil {
 		t.Fatal(err)
 	}
 	live := configMap()
@@ -358,7 +358,7 @@ func TestPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(counted)
-	pending, err := applier.Pending(t.Context(), owner, nil, configMap(), foreign, deployment())
+	pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{configMap(), foreign, deployment()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestFill(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
 	changed := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed"))
-	_, err := applier.Apply(t.Context(), owner, testContent{fill: func(client.Object) error { return changed }}, configMap.DeepCopy())
+	_, err := applier.Apply(t.Context(), owner, nil, testContent{fill: func(client.Object) error { return changed }}, configMap.DeepCopy())
 	if !apierrors.IsConflict(err) || len(counted) != 0 {
 		t.Errorf("error %v, writes %v", err, counted)
 	}
@@ -388,7 +388,7 @@ func TestFill(t *testing.T) {
 		return nil
 	}
 	for range 2 {
-		if _, err := applier.Apply(t.Context(), owner, testContent{fill: fill}, configMap.DeepCopy()); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, testContent{fill: fill}, configMap.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -410,7 +410,7 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 	}
 	applier, counted := newApplier(interceptor.Funcs{}, stored(t, child))
 	for range 2 {
-		if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -461,7 +461,7 @@ func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 	before := declared.DeepCopy()
 	before.Spec.Template.Spec.NodeSelector = map[string]string{"no longer": "declared"}
 	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, before); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, before); err != nil {
 		t.Fatal(err)
 	}
 	live := deployment()
@@ -473,7 +473,7 @@ func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(counted)
-	if _, err := applier.Apply(t.Context(), owner, nil, declared.DeepCopy()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, declared.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
@@ -493,7 +493,7 @@ func TestAnnotationsComeAndGo(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{})
 	live := service(nil)
 	for i, annotations := range []map[string]string{{"a": "1"}, {"a": "2", "b": "1"}, nil, {"c": "1"}} {
-		if _, err := applier.Apply(t.Context(), owner, nil, service(annotations)); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, nil, service(annotations)); err != nil {
 			t.Fatal(err)
 		}
 		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {

@@ -27,32 +27,34 @@ func (c candidate) isTaken() bool {
 	return taken != nil && !taken.Predecessor
 }
 
-// Adopt makes the owner the controller of its orphans, and reports whether there were any. It
-// changes nothing else. A declaration can depend on the stored children, so the caller must render
-// the children again after an adoption. If the name of an ordered child is taken, Adopt adopts
-// nothing and returns *NotOurs with all taken names.
-func (a *Applier) Adopt(ctx context.Context, owner client.Object, content Content, ordered, independent []client.Object) (bool, error) {
-	_, adopted, err := a.claim(ctx, owner, content, ordered, independent)
+// Adopt makes the owner the controller of its orphans, and returns these. It changes nothing else. A
+// declaration can depend on the stored children, so the caller must render the children again after
+// an adoption. If the name of an ordered child is taken, Adopt adopts nothing and returns *NotOurs
+// with all taken names.
+func (a *Applier) Adopt(
+	ctx context.Context, owner client.Object, live Live, content Content, ordered, independent []client.Object,
+) ([]client.Object, error) {
+	_, adopted, err := a.claim(ctx, owner, live, content, ordered, independent)
 	return adopted, err
 }
 
-// claim reads the known state of all children before the first of them is written, and adopts
+// claim returns the known state of all children before the first of them is written, and adopts
 // orphans.
 func (a *Applier) claim(
-	ctx context.Context, owner client.Object, content Content, ordered, independent []client.Object,
-) (children []candidate, adopted bool, err error) {
+	ctx context.Context, owner client.Object, live Live, content Content, ordered, independent []client.Object,
+) (children []candidate, adopted []client.Object, err error) {
 	for _, child := range slices.Concat(ordered, independent) {
-		found, err := a.compare(ctx, owner, child)
+		found, err := a.compare(ctx, owner, live, child)
 		children = append(children, candidate{child: child, found: found, err: err})
 	}
 	if err := a.lookAhead(ctx, owner, content, children[:len(ordered)]); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if err := a.findOrphans(ctx, owner, content, children, len(ordered)); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if err := a.taken(ctx, owner, content, children, len(ordered)); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	adopted, err = a.adoptAll(ctx, owner, children, len(ordered))
 	return children, adopted, err
@@ -77,15 +79,17 @@ func (a *Applier) findOrphans(ctx context.Context, owner client.Object, content 
 	return nil
 }
 
-// adoptAll adopts the orphans, and reports whether there were any. An independent child that cannot
-// be adopted does not stop the others.
-func (a *Applier) adoptAll(ctx context.Context, owner client.Object, children []candidate, ordered int) (adopted bool, err error) {
+// adoptAll adopts the orphans, and returns these. An independent child that cannot be adopted does
+// not stop the others.
+func (a *Applier) adoptAll(
+	ctx context.Context, owner client.Object, children []candidate, ordered int,
+) (adopted []client.Object, err error) {
 	isOrphan := func(one candidate) bool { return one.orphan != nil }
 	if !slices.ContainsFunc(children, isOrphan) {
-		return false, nil
+		return nil, nil
 	}
 	if err := a.isAlive(ctx, owner); err != nil {
-		return false, err
+		return nil, err
 	}
 	for i := range children {
 		one := &children[i]
@@ -94,10 +98,10 @@ func (a *Applier) adoptAll(ctx context.Context, owner client.Object, children []
 		}
 		one.err = a.adopt(ctx, owner, one.orphan, one.found.gvk)
 		if one.err != nil && (i < ordered || StartsOver(one.err)) {
-			return false, one.err
+			return nil, one.err
 		}
 		if one.err == nil {
-			adopted = true
+			adopted = append(adopted, one.orphan)
 			a.note(owner, one.orphan, one.found, unknown) // the limit of adoptions counts known children
 		}
 	}

@@ -27,8 +27,8 @@ const (
 	// unknown: the child was not compared since it or its declaration changed.
 	unknown match = iota
 	missing
-	// waits and settled are results of Pending and Drifted: the child counts, or does not although
-	// its declaration is another one.
+	// waits and settled are results of Pending: the child counts, or does not although its declaration
+	// is another one.
 	waits
 	settled
 	asDeclared
@@ -46,9 +46,9 @@ type comparison struct {
 	declared uint64
 }
 
-// compare makes the owner the controller of the child, reads the child from the cache, and returns
-// its known state.
-func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comparison, error) {
+// compare makes the owner the controller of the child, and returns the known state of the stored
+// child.
+func (a *Applier) compare(ctx context.Context, owner client.Object, live Live, child client.Object) (comparison, error) {
 	if err := controllerutil.SetControllerReference(owner, child, a.Client.Scheme()); err != nil {
 		return comparison{}, fmt.Errorf("failed to own child %s: %w", child.GetName(), err)
 	}
@@ -57,14 +57,13 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 		return comparison{}, fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
 	}
 	out := comparison{gvk: gvk, declared: fingerprint(child)}
-	cached := emptyOf(child)
-	err = a.Client.Get(ctx, client.ObjectKeyFromObject(child), cached)
+	cached, err := a.find(ctx, live, child)
 	switch {
-	case apierrors.IsNotFound(err):
-		out.match = missing
-		return out, nil
 	case err != nil:
 		return comparison{}, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
+	case cached == nil:
+		out.match = missing
+		return out, nil
 	case !metav1.IsControlledBy(cached, owner):
 		return out, notOurs(gvk, child, cached)
 	}
@@ -76,6 +75,22 @@ func (a *Applier) compare(ctx context.Context, owner, child client.Object) (comp
 		}
 	}
 	return out, nil
+}
+
+// find returns a child as it was read before, or else from the cache. It returns nil if the child
+// does not exist.
+func (a *Applier) find(ctx context.Context, live Live, child client.Object) (client.Object, error) {
+	if live != nil {
+		if found, known := live.Find(child); known {
+			return found, nil
+		}
+	}
+	found := emptyOf(child)
+	err := a.Client.Get(ctx, client.ObjectKeyFromObject(child), found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return found, err
 }
 
 // emptyOf returns an empty object of the same Go type.
@@ -93,9 +108,9 @@ func (a *Applier) backoff(owner client.Object, found comparison) time.Duration {
 }
 
 // look compares a child without writing it. It reports whether Apply would leave the child as it is,
-// and remembers the result. With ofRecord, the child is compared with its last declaration instead.
+// and remembers the result. With wasApplied, it compares the child with its last declaration.
 func (a *Applier) look(
-	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison, ofRecord bool,
+	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison, wasApplied bool,
 ) (bool, error) {
 	live, err := a.read(ctx, owner, content, child, found)
 	if err == nil {
@@ -113,7 +128,7 @@ func (a *Applier) look(
 	}
 	last := sanitizeRecord(live, a.recordOf(live))
 	wanted := declared
-	if ofRecord && string(last) != noRecord {
+	if wasApplied && string(last) != noRecord {
 		if wanted, err = withReplicas(last, declared); err != nil {
 			return false, fmt.Errorf("failed to decode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 		}

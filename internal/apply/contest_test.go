@@ -58,7 +58,7 @@ func TestContest(t *testing.T) {
 					if test.declare != nil {
 						test.declare(child, reconcile)
 					}
-					applied, err := applier.ApplyAll(t.Context(), owner, nil, []client.Object{child}, nil)
+					applied, err := applier.ApplyAll(t.Context(), owner, nil, nil, []client.Object{child}, nil)
 					if err != nil {
 						t.Fatal(err)
 					}

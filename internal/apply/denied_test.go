@@ -57,7 +57,7 @@ func TestDenialIsReported(t *testing.T) {
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 			apply := func(children ...client.Object) {
 				t.Helper()
-				applied, err := applier.ApplyAll(t.Context(), owner, nil, nil, children)
+				applied, err := applier.ApplyAll(t.Context(), owner, nil, nil, nil, children)
 				if err != nil || len(applied.Failures) != 1 || !strings.Contains(applied.Failures[0].Err.Error(), "denied the request") {
 					t.Errorf("error %v, failures %v", err, applied.Failures)
 				}
@@ -68,7 +68,7 @@ func TestDenialIsReported(t *testing.T) {
 			changed := deployment()
 			changed.Labels["a"] = "2"
 			apply(changed)
-			if pending, err := applier.Pending(t.Context(), owner, nil, changed); err != nil || len(pending) != 1 {
+			if pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{changed}, false); err != nil || len(pending) != 1 {
 				t.Errorf("pending %v, %v", pending, err)
 			}
 			if err := applier.Delete(t.Context(), changed); err == nil {
@@ -92,14 +92,14 @@ func TestDeniedRemoval(t *testing.T) {
 					return c.Patch(ctx, object, patch, opts...)
 				},
 			})
-			if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 				t.Fatal(err)
 			}
 
 			without := deployment()
 			without.Spec.Template.Annotations = nil
 			for range 2 {
-				if _, err := applier.Apply(t.Context(), owner, nil, without.DeepCopy()); err == nil || StartsOver(err) {
+				if _, err := applier.Apply(t.Context(), owner, nil, nil, without.DeepCopy()); err == nil || StartsOver(err) {
 					t.Errorf("error %v", err)
 				}
 			}
@@ -112,7 +112,7 @@ func TestDeniedRemoval(t *testing.T) {
 			}
 
 			required, applier.memory = false, memory{}
-			if _, err := applier.Apply(t.Context(), owner, nil, without.DeepCopy()); err != nil {
+			if _, err := applier.Apply(t.Context(), owner, nil, nil, without.DeepCopy()); err != nil {
 				t.Fatal(err)
 			}
 			if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {

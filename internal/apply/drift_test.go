@@ -49,10 +49,10 @@ func TestDriftDuringAPatch(t *testing.T) {
 			return c.Patch(ctx, object, patch, opts...)
 		},
 	}, live)
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); !apierrors.IsConflict(err) {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict", err)
 	}
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	got := deployment()
@@ -87,7 +87,7 @@ func TestServiceOutsideOfTheCache(t *testing.T) {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, "web")
 		},
 	})
-	if _, err := applier.Apply(t.Context(), owner, nil, declared()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, declared()); err != nil {
 		t.Fatal(err)
 	}
 	got := declared()
@@ -100,7 +100,7 @@ func TestServiceOutsideOfTheCache(t *testing.T) {
 	if err := applier.Client.Delete(t.Context(), live); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := applier.Apply(t.Context(), owner, nil, declared()); !apierrors.IsInvalid(err) {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, declared()); !apierrors.IsInvalid(err) {
 		t.Errorf("error %v, want what the API server said", err)
 	}
 }

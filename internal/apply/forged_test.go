@@ -39,7 +39,7 @@ func TestForgedChild(t *testing.T) {
 	declared := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
 	live := declared.DeepCopy()
 	apply := func() error {
-		_, err := applier.Apply(t.Context(), owner, genuine, declared.DeepCopy())
+		_, err := applier.Apply(t.Context(), owner, nil, genuine, declared.DeepCopy())
 		return err
 	}
 	replaceWith := func(uid types.UID, value string) {
@@ -66,7 +66,7 @@ func TestForgedChild(t *testing.T) {
 			t.Fatalf("found %+v", forged)
 		}
 	}
-	pending, err := applier.Pending(t.Context(), owner, genuine, declared.DeepCopy())
+	pending, err := applier.Pending(t.Context(), owner, nil, genuine, []client.Object{declared.DeepCopy()}, false)
 	if err != nil || len(pending) != 1 {
 		t.Errorf("pending %v: %v", pending, err)
 	}

@@ -181,7 +181,7 @@ func TestElementsOfOneKey(t *testing.T) {
 	}
 	applier, counted := newApplier(interceptor.Funcs{})
 	for _, change := range []func(*appsv1.Deployment){func(*appsv1.Deployment) {}, skews(1, 2), skews(1, 2), spread, spread} {
-		if _, err := applier.Apply(t.Context(), owner, nil, deployment(change)); err != nil {
+		if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment(change)); err != nil {
 			t.Fatal(err)
 		}
 	}

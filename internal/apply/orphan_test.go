@@ -68,7 +68,7 @@ func TestOrphans(t *testing.T) {
 	}
 	before := live.DeepCopy()
 	for i, want := range []writes{{"patch Deployment": 1}, {"patch Deployment": 1}, {}} {
-		_, err := applier.Apply(t.Context(), owner, nil, labelled())
+		_, err := applier.Apply(t.Context(), owner, nil, nil, labelled())
 		if StartsOver(err) != (i == 0) || err != nil && i > 0 {
 			t.Fatalf("call %d: %v", i, err)
 		}
@@ -153,7 +153,7 @@ func TestForeignObjectsAreNoOrphans(t *testing.T) {
 func requireForeign(t *testing.T, content Content, live, child client.Object, want string) {
 	t.Helper()
 	applier, counted := newApplier(interceptor.Funcs{}, live.DeepCopyObject().(client.Object))
-	_, err := applier.Apply(t.Context(), owner, content, child)
+	_, err := applier.Apply(t.Context(), owner, nil, content, child)
 	if IsNotOurs(err) == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -181,7 +181,7 @@ func TestOwnerOfOrphans(t *testing.T) {
 			change(now)
 			applier, counted := newApplier(interceptor.Funcs{}, restored(t, labelled()), now)
 			applier.ConfirmOwners = true
-			if _, err := applier.Apply(t.Context(), owner, nil, labelled()); !StartsOver(err) || len(counted) > 0 {
+			if _, err := applier.Apply(t.Context(), owner, nil, nil, labelled()); !StartsOver(err) || len(counted) > 0 {
 				t.Errorf("error %v, writes %v", err, counted)
 			}
 		})
@@ -225,7 +225,7 @@ func TestOrphansAreAdoptedTogether(t *testing.T) {
 	want := writes{"patch ConfigMap": 1, "patch Service": 1, "patch Deployment": 1}
 	for range 2 { // adopted, and with the records of this owner
 		ordered, independent = declaredFamily()
-		applied, err := applier.ApplyAll(t.Context(), owner, nil, ordered, independent)
+		applied, err := applier.ApplyAll(t.Context(), owner, nil, nil, ordered, independent)
 		if diff := cmp.Diff(want, counted); diff != "" || err != nil && !StartsOver(err) {
 			t.Fatalf("error %v, writes (-want +got):\n%s", err, diff)
 		}
@@ -237,7 +237,7 @@ func TestOrphansAreAdoptedTogether(t *testing.T) {
 	denied = false
 	for range 2 {
 		ordered, independent = declaredFamily()
-		if _, err := applier.ApplyAll(t.Context(), owner, nil, ordered, independent); err != nil && !StartsOver(err) {
+		if _, err := applier.ApplyAll(t.Context(), owner, nil, nil, ordered, independent); err != nil && !StartsOver(err) {
 			t.Fatal(err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestTakenNames(t *testing.T) {
 				},
 			})
 			ordered, independent = declaredFamily()
-			_, err := applier.ApplyAll(t.Context(), owner, nil, ordered, independent)
+			_, err := applier.ApplyAll(t.Context(), owner, nil, nil, ordered, independent)
 			found := IsNotOurs(err)
 			if found == nil {
 				t.Fatal(err)
@@ -312,7 +312,7 @@ func TestOrphansNextToATakenName(t *testing.T) {
 	foreign.SetUID("foreign")
 	all := []client.Object{restored(t, ordered[0]), foreign, restored(t, ordered[2]), restored(t, independent[0])}
 	applier, counted := newApplier(interceptor.Funcs{}, all...)
-	_, err := applier.ApplyAll(t.Context(), owner, nil, ordered, independent)
+	_, err := applier.ApplyAll(t.Context(), owner, nil, nil, ordered, independent)
 	if found := IsNotOurs(err); found == nil || found.Kind != "Service" || len(found.Others) > 0 || len(counted) > 0 {
 		t.Errorf("error %v, writes %v", err, counted)
 	}
@@ -330,7 +330,7 @@ func testFightOverAnOwnerReference(t *testing.T, atOnce bool) {
 	applier, counted := newApplier(interceptor.Funcs{}, restored(t, labelled()))
 	var err error
 	for range 3 * maxLooks {
-		if _, err = applier.Apply(t.Context(), owner, nil, labelled()); err != nil && !atOnce {
+		if _, err = applier.Apply(t.Context(), owner, nil, nil, labelled()); err != nil && !atOnce {
 			continue // adopted, or refused
 		}
 		live := labelled()

@@ -18,10 +18,11 @@ import (
 	"github.com/example/nginx-operator/internal/denied"
 )
 
-// patch compares the declaration with the stored child, and writes the difference.
+// patch compares the declaration with the stored child, writes the difference, and returns the
+// stored child.
 func (a *Applier) patch(
 	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
-) (types.UID, error) {
+) (client.Object, error) {
 	live, err := a.read(ctx, owner, content, child, found)
 	if err == nil && found.match == missing && isCarrier(child) && hasLabels(live, owner.GetName()) {
 		err = conflict(found.gvk, child, "the cache does not have it yet")
@@ -30,15 +31,15 @@ func (a *Applier) patch(
 		err = verify(ctx, content, found.gvk, child, live)
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	declared, err := declaration(child)
 	if err != nil {
-		return "", fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
 	wrote, rival, err := a.write(ctx, owner, live, declared, found.drifted)
 	if err != nil {
-		return "", fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
 	}
 	a.note(owner, live, found, asDeclared)
 	if wrote && found.drifted {
@@ -47,7 +48,7 @@ func (a *Applier) patch(
 	if wrote {
 		a.wrote(ctx, found.gvk, live, VerbPatch)
 	}
-	return live.GetUID(), nil
+	return live, nil
 }
 
 // write changes the live object to the declaration, and reports whether it sent a request. If the

@@ -75,7 +75,7 @@ func TestPendingUnderAdmission(t *testing.T) {
 					return test.answer(object.(*appsv1.Deployment))
 				},
 			})
-			if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 				t.Fatal(err)
 			}
 			applier.memory = memory{} // a restart
@@ -83,7 +83,7 @@ func TestPendingUnderAdmission(t *testing.T) {
 
 			for _, want := range []int{1, test.again} {
 				tries = 0
-				pending, err := applier.Pending(t.Context(), owner, nil, deployment(test.declare))
+				pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{deployment(test.declare)}, false)
 				if err != nil || (len(pending) > 0) != test.pending || tries != want || len(counted) > 0 {
 					t.Errorf("pending %v, %v, after %d tries, want %d; writes %v", pending, err, tries, want, counted)
 				}
@@ -96,7 +96,7 @@ func TestPendingUnderAdmission(t *testing.T) {
 // client is. Apply writes the new declaration afterwards.
 func TestDrifted(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	applier.memory = memory{} // another release starts
@@ -104,7 +104,7 @@ func TestDrifted(t *testing.T) {
 	require := func(want int) {
 		t.Helper()
 		for range 2 {
-			drifted, err := applier.Drifted(t.Context(), owner, nil, deployment(next))
+			drifted, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{deployment(next)}, true)
 			if err != nil || len(drifted) != want {
 				t.Errorf("drifted %v, %v", drifted, err)
 			}
@@ -121,11 +121,11 @@ func TestDrifted(t *testing.T) {
 	}
 	require(1)
 	scaled := deployment(next, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
-	if drifted, err := applier.Drifted(t.Context(), owner, nil, scaled); err != nil || len(drifted) > 0 {
+	if drifted, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{scaled}, true); err != nil || len(drifted) > 0 {
 		t.Errorf("declared with the live number: drifted %v, %v", drifted, err)
 	}
 	clear(counted)
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment(next)); err != nil || counted["patch Deployment"] != 1 {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment(next)); err != nil || counted["patch Deployment"] != 1 {
 		t.Errorf("%v, writes %v", err, counted)
 	}
 	require(0)

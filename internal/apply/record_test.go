@@ -95,7 +95,7 @@ func TestHostileRecords(t *testing.T) {
 			applier, _ := newApplier(interceptor.Funcs{})
 			apply := func() *appsv1.Deployment {
 				t.Helper()
-				if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+				if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 					t.Fatal(err)
 				}
 				live := deployment()
@@ -139,7 +139,7 @@ func TestRecordWithTextsLikeNumbers(t *testing.T) {
 // invalid.
 func TestRecordThatTheAPIServerRefuses(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	refused := func(patch []byte) bool { return strings.Contains(string(patch), `"paused":null`) }
@@ -163,7 +163,7 @@ func TestRecordThatTheAPIServerRefuses(t *testing.T) {
 	}
 	fussy.Wrote = applier.Wrote
 	clear(counted)
-	if _, err := fussy.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := fussy.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	if err := fussy.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
@@ -308,13 +308,13 @@ func testFights(t *testing.T) {
 		if err := applier.Client.Update(t.Context(), live); err != nil {
 			t.Fatal(err)
 		}
-		again, err := applier.Apply(t.Context(), owner, nil, deployment())
+		again, err := applier.Apply(t.Context(), owner, nil, nil, deployment())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return again
 	}
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	clear(counted)
@@ -331,11 +331,11 @@ func testFights(t *testing.T) {
 	if counted["patch Deployment"] != maxLooks {
 		t.Errorf("writes %v", counted)
 	}
-	if pending, err := applier.Pending(t.Context(), owner, nil, deployment()); err != nil || len(pending) != 1 {
+	if pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{deployment()}, false); err != nil || len(pending) != 1 {
 		t.Errorf("pending %v, %v", pending, err)
 	}
 	other := deployment(func(d *appsv1.Deployment) { d.Labels["b"] = "1" })
-	if again, err := applier.Apply(t.Context(), owner, nil, other); err != nil || again != 0 {
+	if again, err := applier.Apply(t.Context(), owner, nil, nil, other); err != nil || again != 0 {
 		t.Errorf("another declaration is deferred for %s, %v", again, err)
 	}
 	if counted["patch Deployment"] != maxLooks+1 {
@@ -400,7 +400,7 @@ func TestMemory(t *testing.T) {
 // is returned.
 func TestAsReconciler(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{}, owner.DeepCopy())
-	if _, err := applier.Apply(t.Context(), owner, nil, deployment()); err != nil {
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
 	reconciles := 0

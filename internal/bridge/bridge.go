@@ -28,8 +28,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -47,10 +47,10 @@ const (
 // which delays a change by at most bridgeSettles.
 var bridgesSeen firstSeen
 
-// Bridges writes and deletes the bridges of objects.
+// Bridges writes and deletes the bridges of an object.
 type Bridges struct {
-	// Live reads from the cache, and Applier writes.
-	Live    snapshot.Reader
+	// Live is the live state of the object, and Applier writes.
+	Live    live.State
 	Applier *apply.Applier
 }
 
@@ -158,7 +158,8 @@ func (b Bridges) Ensure(
 	ctx context.Context, object *v1alpha2.NginxOperator, now operand.Running, ports []operand.Port,
 ) (hold bool, again time.Duration, err error) {
 	names, renamed := newNames(now.Service, ports)
-	if exists, err := b.exist(ctx, object); err != nil || !exists && !renamed {
+	known, err := b.Live.Bridges()
+	if err != nil || !renamed && !slices.ContainsFunc(known, func(one *discoveryv1.EndpointSlice) bool { return isBridgeOf(object, one) }) {
 		return false, 0, err
 	}
 	bridges, controllers, err := b.current(ctx, object)
@@ -196,11 +197,7 @@ func (b Bridges) Ensure(
 // again is not 0, the bridge is still needed, and the call must be repeated after that time,
 // because no event reports that the controller has taken over.
 func (b Bridges) Settle(ctx context.Context, object *v1alpha2.NginxOperator) (again time.Duration, err error) {
-	service, err := b.Live.Service(ctx, object)
-	if err != nil {
-		return 0, err
-	}
-	_, again, err = b.Ensure(ctx, object, operand.Running{Service: service.Spec.Ports}, nil)
+	_, again, err = b.Ensure(ctx, object, operand.Running{Service: b.Live.Service().Spec.Ports}, nil)
 	return again, err
 }
 
@@ -222,7 +219,7 @@ func (b Bridges) build(
 		}
 		slice.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
 		maps.Copy(slice.Labels, wellknown.Selector(object.Name))
-		_, err := b.Applier.Apply(ctx, object, nil, slice)
+		_, err := b.Applier.Apply(ctx, object, b.Live, nil, slice)
 		switch {
 		case isRefused(err):
 			log.FromContext(ctx).Error(err, "Failed to bridge a renamed port, its new connections can fail for about a second",

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -21,23 +20,12 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // endpointSliceController is the label value of the EndpointSlices that the controller writes for
 // Services.
 const endpointSliceController = "endpointslice-controller.k8s.io"
-
-// exist reports whether the cache has a bridge of the object.
-func (b Bridges) exist(ctx context.Context, object *v1alpha2.NginxOperator) (bool, error) {
-	list := &discoveryv1.EndpointSliceList{}
-	ours := client.MatchingLabels{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
-	if err := b.Live.List(ctx, list, client.InNamespace(object.Namespace), ours); err != nil {
-		return false, fmt.Errorf("failed to list EndpointSlices: %w", err)
-	}
-	return slices.ContainsFunc(list.Items, func(slice discoveryv1.EndpointSlice) bool { return isBridgeOf(object, &slice) }), nil
-}
 
 // current returns the bridges of the object and the controller's EndpointSlices, with the current
 // conditions of the Pods. It updates the bridges.
@@ -47,9 +35,9 @@ func (b Bridges) current(
 	if bridges, controllers, err = b.stored(ctx, object); err != nil {
 		return nil, nil, err
 	}
-	pods, err := b.pods(ctx, object)
-	if err != nil {
-		return nil, nil, err
+	pods := map[types.UID]*corev1.Pod{}
+	for _, pod := range b.Live.Pods() {
+		pods[pod.UID] = pod
 	}
 	for i := range controllers {
 		controllers[i].Endpoints = updated(controllers[i].Endpoints, pods)
@@ -87,19 +75,6 @@ func (b Bridges) stored(ctx context.Context, object *v1alpha2.NginxOperator) (br
 // stays. It has no controller if the object was deleted with --cascade=orphan in between.
 func isBridgeOf(object *v1alpha2.NginxOperator, slice *discoveryv1.EndpointSlice) bool {
 	return slice.DeletionTimestamp == nil && (metav1.IsControlledBy(slice, object) || metav1.GetControllerOfNoCopy(slice) == nil)
-}
-
-// pods returns the Pods of the object by their UID.
-func (b Bridges) pods(ctx context.Context, object *v1alpha2.NginxOperator) (map[types.UID]*corev1.Pod, error) {
-	list := &corev1.PodList{}
-	if err := b.Live.List(ctx, list, snapshot.Owned(object)...); err != nil {
-		return nil, fmt.Errorf("failed to list Pods: %w", err)
-	}
-	out := map[types.UID]*corev1.Pod{}
-	for i := range list.Items {
-		out[list.Items[i].UID] = &list.Items[i]
-	}
-	return out, nil
 }
 
 // updated returns endpoints with the current conditions of their Pods, without the Pods that have

@@ -13,14 +13,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/scheme"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
+
+// newBridges returns the writer of bridges of an object whose live state is in a client.
+func newBridges(t *testing.T, api client.Client, object *v1alpha2.NginxOperator) Bridges {
+	t.Helper()
+	state, err := live.Read(t.Context(), api, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Bridges{Live: state, Applier: &apply.Applier{Client: api, Reader: api}}
+}
 
 // TestBridgeHoldsByItsOwnClock verifies that a bridge holds a renamed port for bridgeSettles, even
 // if the clock of the API server is ahead of or behind the operator's.
@@ -42,7 +53,7 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 				}
 				api := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(slice).
 					WithIndex(&corev1.Pod{}, cached.InstanceIndex, func(client.Object) []string { return nil }).Build()
-				r := Bridges{Live: snapshot.Reader{Client: api}, Applier: &apply.Applier{Client: api, Reader: api}}
+				r := newBridges(t, api, object)
 				now := operand.Running{
 					Service:    []corev1.ServicePort{{Name: "http", Port: 80}},
 					Containers: []operand.ContainerPort{{Name: "web", Number: 80, Listens: 8080}},

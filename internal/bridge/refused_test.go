@@ -18,12 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/scheme"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -66,7 +64,7 @@ func TestRefusedBridgeIsLogged(t *testing.T) {
 						return refused
 					},
 				}).Build()
-			r := Bridges{Live: snapshot.Reader{Client: api}, Applier: &apply.Applier{Client: api, Reader: api}}
+			r := newBridges(t, api, object)
 
 			hold, _, err := r.Ensure(log.IntoContext(t.Context(), logger), object, now, []operand.Port{{Name: "web", Number: 8080}})
 			if isHeld := len(test.stored) > 1; hold != isHeld || err != nil {

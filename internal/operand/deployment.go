@@ -4,13 +4,11 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
-	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -69,9 +67,4 @@ func deploymentAnnotations(replicas Replicas, in Inputs) map[string]string {
 		return nil
 	}
 	return out
-}
-
-// mountedConfigMaps returns the names of the ConfigMaps that a Pod template mounts.
-func mountedConfigMaps(template *corev1.PodTemplateSpec) []string {
-	return cached.MountedConfigMaps(template)
 }

@@ -94,27 +94,27 @@ func TestForeignPorts(t *testing.T) {
 			}}},
 		}
 	}
-	replicaSet := func(uid types.UID, of *appsv1.Deployment, port int32) appsv1.ReplicaSet {
-		out := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: string(uid), UID: uid}}
+	replicaSet := func(uid types.UID, of *appsv1.Deployment, port int32) *appsv1.ReplicaSet {
+		out := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: string(uid), UID: uid}}
 		out.Spec = appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Template: template(port, port+1)}
 		if of != nil {
 			out.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, kind)}
 		}
 		return out
 	}
-	pod := func(of *appsv1.ReplicaSet, port int32) corev1.Pod {
+	pod := func(of *appsv1.ReplicaSet, port int32) *corev1.Pod {
 		made := template(port, port+1)
-		out := corev1.Pod{ObjectMeta: made.ObjectMeta, Spec: made.Spec}
+		out := &corev1.Pod{ObjectMeta: made.ObjectMeta, Spec: made.Spec}
 		if of != nil {
 			out.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 		}
 		return out
 	}
 	other := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "other"}}
-	sets := []appsv1.ReplicaSet{
+	sets := []*appsv1.ReplicaSet{
 		replicaSet("own-set", deployment, 8090), replicaSet("foreign", nil, 1000), replicaSet("of another", other, 2000),
 	}
-	pods := []corev1.Pod{pod(&sets[0], 8092), pod(&sets[1], 3000), pod(nil, 4000)}
+	pods := []*corev1.Pod{pod(sets[0], 8092), pod(sets[1], 3000), pod(nil, 4000)}
 	service := []corev1.ServicePort{{Name: "http", Port: 8080}}
 	in := Inputs{Running: NewRunning(service, 0, deployment, sets, pods)}
 	want := []networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(8080, 8090, 8091, 8092, 8093, 18080)}}

@@ -19,19 +19,19 @@ import (
 // labels of the object, which every user can set who may create them. Those of its Deployment, which
 // can be nil, have the controller as well. A Pod that is being deleted serves until it has ended.
 func NewRunning(
-	service []corev1.ServicePort, exposed int32, deployment *appsv1.Deployment, replicaSets []appsv1.ReplicaSet, pods []corev1.Pod,
+	service []corev1.ServicePort, exposed int32, deployment *appsv1.Deployment, replicaSets []*appsv1.ReplicaSet, pods []*corev1.Pod,
 ) Running {
 	out := Running{Service: service, exposed: exposed}
 	own := sets.New[types.UID]()
-	for i := range replicaSets {
-		if deployment != nil && metav1.IsControlledBy(&replicaSets[i], deployment) {
-			own.Insert(replicaSets[i].UID)
+	for _, set := range replicaSets {
+		if deployment != nil && metav1.IsControlledBy(set, deployment) {
+			own.Insert(set.UID)
 		}
 	}
-	replicaSets = slices.SortedFunc(slices.Values(replicaSets), func(a, b appsv1.ReplicaSet) int {
+	replicaSets = slices.SortedFunc(slices.Values(replicaSets), func(a, b *appsv1.ReplicaSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
-	pods = slices.SortedFunc(slices.Values(pods), func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	seen, ready := sets.New[ContainerPort](), sets.New[int32]()
 	add := func(ports []ContainerPort, own bool) {
 		if own {
@@ -44,13 +44,12 @@ func NewRunning(
 			}
 		}
 	}
-	for i := range replicaSets {
-		if template := &replicaSets[i].Spec.Template; health.WantsPods(&replicaSets[i]) {
-			add(ContainerPortsOf(template.Annotations, &template.Spec), own.Has(replicaSets[i].UID))
+	for _, set := range replicaSets {
+		if template := &set.Spec.Template; health.WantsPods(set) {
+			add(ContainerPortsOf(template.Annotations, &template.Spec), own.Has(set.UID))
 		}
 	}
-	for i := range pods {
-		pod := &pods[i]
+	for _, pod := range pods {
 		if health.HasEnded(pod) {
 			continue
 		}

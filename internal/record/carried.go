@@ -98,7 +98,7 @@ func (s Store) Carry(ctx context.Context, object *v1alpha2.NginxOperator, of *Re
 	if s.API == nil || deployment != nil && object.Status.FirstDeclarationHash == "" {
 		return nil
 	}
-	records, err := s.List(ctx, object)
+	records, err := s.List(object)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s Store) Earlier(ctx context.Context, object *v1alpha2.NginxOperator, of R
 	if good == nil || good.Revision == of.Revision.Name || object.Status.FirstDeclarationHash == "" {
 		return nil, nil
 	}
-	records, err := s.List(ctx, object)
+	records, err := s.List(object)
 	if err != nil {
 		return nil, err
 	}

@@ -10,20 +10,19 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Store reads the records of objects.
+// Store reads the records of an object.
 type Store struct {
-	// Cache lists the records without their data.
-	Cache snapshot.Reader
+	// Live has the records without their data.
+	Live live.State
 	// API reads the data of a record from the API server.
 	API client.Reader
 	// Memory has the data of the records that were read before.
@@ -33,15 +32,11 @@ type Store struct {
 // LastApplied returns the declaration that was applied last and has not failed. It is nil if
 // nothing was applied yet. The error is an Unusable if the record cannot be used.
 func (s Store) LastApplied(ctx context.Context, object *v1alpha2.NginxOperator) (*Declaration, error) {
-	revisions, err := s.List(ctx, object)
+	revisions, err := s.List(object)
 	if err != nil {
 		return nil, err
 	}
-	deployment, err := s.Cache.Deployment(ctx, object)
-	if err != nil {
-		return nil, err
-	}
-	last := Applied(object, revisions, deployment)
+	last := Applied(object, revisions, s.Live.Deployment())
 	if last == nil {
 		return nil, nil
 	}
@@ -130,29 +125,14 @@ func (s Store) remember(ctx context.Context, object *v1alpha2.NginxOperator, of 
 	return read, nil
 }
 
-// List returns the records of an object without their data, the newest first. It waits until the
-// cache has the operator's own writes.
-func (s Store) List(ctx context.Context, object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
-	return s.ListWith(ctx, object, snapshot.Written(object)...)
-}
-
-// ListWith is List with other options for the cache.
-func (s Store) ListWith(
-	ctx context.Context, object *v1alpha2.NginxOperator, options ...client.ListOption,
-) ([]appsv1.ControllerRevision, error) {
-	list := &appsv1.ControllerRevisionList{}
-	if err := s.Cache.List(ctx, list, options...); err != nil {
-		return nil, fmt.Errorf("failed to list ControllerRevisions: %w", err)
+// List returns the records of an object without their data, the newest first.
+func (s Store) List(object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
+	revisions, err := s.Live.Records()
+	if err != nil {
+		return nil, err
 	}
-	revisions := slices.DeleteFunc(list.Items, func(item appsv1.ControllerRevision) bool {
-		return !metav1.IsControlledBy(&item, object) || item.DeletionTimestamp != nil
-	})
 	if object.Status.FirstDeclarationHash != "" {
-		deployment, err := s.Cache.Deployment(ctx, object)
-		if err != nil {
-			return nil, err
-		}
-		revisions = WithCarried(object, deployment, revisions)
+		revisions = WithCarried(object, s.Live.Deployment(), revisions)
 	}
 	slices.SortFunc(revisions, func(a, b appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(b.Revision, a.Revision), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(b.Name, a.Name))

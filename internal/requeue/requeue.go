@@ -16,10 +16,12 @@ const (
 	Soon = time.Millisecond
 )
 
-// MinNonZero returns the shorter of two delays, of which 0 means none.
-func MinNonZero(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
+// Soonest returns the shortest of some delays, of which 0 means none.
+func Soonest(delays ...time.Duration) (out time.Duration) {
+	for _, delay := range delays {
+		if delay != 0 && (out == 0 || delay < out) {
+			out = delay
+		}
 	}
-	return min(a, b)
+	return out
 }

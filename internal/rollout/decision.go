@@ -16,18 +16,18 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // Decider decides which declaration of an object is applied, and evaluates its rollout.
 type Decider struct {
 	// Inputs reads the objects that specs reference.
 	Inputs inputs.Resolver
-	// Live reads the live state, and Records the records.
-	Live    snapshot.Reader
+	// Live is the live state of the object, and Records reads its records.
+	Live    live.State
 	Records record.Store
 	// Fleet admits objects to the rollout of a release.
 	Fleet *fleet.Gate
@@ -167,7 +167,7 @@ func (r Decider) DecideWithoutFleet(
 	var failed, forgotten *v1alpha2.FailedRevision
 	if declared != nil {
 		var err error
-		if forgotten, err = r.forgotten(ctx, object, declared); err != nil {
+		if forgotten, err = r.forgotten(object, declared); err != nil {
 			return Decision{}, err
 		}
 		failed = cmp.Or(record.Failed(&object.Status, declared.Revision.Name), forgotten)
@@ -199,7 +199,7 @@ func (r Decider) DecideWithoutFleet(
 	case state == StateBlocked:
 		return r.whileBlocked(ctx, object, last, blockers)
 	case last == nil:
-		return r.withoutRecord(ctx, object, declared, failed)
+		return r.withoutRecord(declared, failed), nil
 	}
 	return r.stayWith(ctx, object, last, Decision{
 		State: state, Candidates: []string{declared.Revision.Name}, UntilAttempt: untilAttempt(failed, time.Now()), Forgotten: forgotten,
@@ -242,18 +242,15 @@ func (r Decider) mayAttempt(ctx context.Context, object *v1alpha2.NginxOperator,
 
 // withoutRecord returns the decision for an object whose spec has failed, and whose other records are
 // lost. The running Pods stay. Without a Deployment there are none, so the spec is applied.
-func (r Decider) withoutRecord(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, failed *v1alpha2.FailedRevision,
-) (Decision, error) {
+func (r Decider) withoutRecord(declared *record.Declaration, failed *v1alpha2.FailedRevision) Decision {
 	candidates := []string{declared.Revision.Name}
-	live, err := r.Live.Deployment(ctx, object)
-	if err != nil || live == nil {
-		return Decision{Apply: declared, Candidates: candidates}, err
+	if r.Live.Deployment() == nil {
+		return Decision{Apply: declared, Candidates: candidates}
 	}
 	return Decision{State: StateRolledBack, Candidates: candidates, Blockers: []failure.Failure{{
 		Reason:  v1alpha2.ReasonRolledBack,
 		Message: failed.Message + "; the record of the last good revision does not exist, so nothing is written",
-	}}}, nil
+	}}}
 }
 
 // stayWith completes a decision to apply the last declaration with the current content of its
@@ -272,7 +269,7 @@ func (r Decider) stayWith(
 	case attempts(object, failed, time.Now()):
 		as.Attempt = failed
 	default:
-		as.Apply, as.UntilAttempt = last, requeue.MinNonZero(as.UntilAttempt, untilAttempt(failed, time.Now()))
+		as.Apply, as.UntilAttempt = last, requeue.Soonest(as.UntilAttempt, untilAttempt(failed, time.Now()))
 		if as.State == StateWaiting {
 			as.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}}
 		}

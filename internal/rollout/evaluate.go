@@ -18,7 +18,6 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // A failed rollout is rolled back: its revision is written to status.failedRevisions, and the
@@ -33,18 +32,18 @@ const maxTried = 256
 // evaluation, or 0. A declaration with the Pod template of the last good revision has no rollout:
 // its Pods may fail, but a rollback would not mend them.
 func (r Decider) Evaluate(
-	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, applied *record.Rendering,
+	ctx context.Context, object *v1alpha2.NginxOperator, applied *record.Rendering,
 ) (*v1alpha2.FailedRevision, time.Duration, error) {
-	good := object.Status.LastGoodRevision
+	good, deployment := object.Status.LastGoodRevision, r.Live.Deployment()
 	if good == nil || applied == nil || object.Spec.Paused || !defaults.RolloutOf(&object.Spec).AutomaticRollback ||
-		applied.Revision.Name == good.Revision || !health.RollsOut(state.Deployment) {
+		applied.Revision.Name == good.Revision || !health.RollsOut(deployment) {
 		return nil, 0, nil
 	}
 	before := record.Failed(&object.Status, applied.Revision.Name)
 	if before != nil && before.AttemptTime == nil { // the status does not have the attempt yet
 		return nil, 0, nil
 	}
-	revisions, err := r.Records.List(ctx, object)
+	revisions, err := r.Records.List(object)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -59,7 +58,7 @@ func (r Decider) Evaluate(
 		return nil, 0, err
 	}
 
-	newest, err := r.Live.NewestPods(ctx, object, state)
+	newest, err := r.Live.NewestPods()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -70,7 +69,7 @@ func (r Decider) Evaluate(
 	if before != nil {
 		began = before.AttemptTime.Time
 	}
-	found := health.RolloutFailure(state.Deployment, newest.Pods, began)
+	found := health.RolloutFailure(deployment, newest.Pods, began)
 	if found == nil {
 		return nil, 0, nil
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -47,15 +46,11 @@ func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot
 		return slot{place: ptr.To(fleet.Outside)}, nil
 	}
 
-	// The cache may be stale: the gate knows which objects it has just admitted.
-	revisions, err := r.Records.ListWith(ctx, object, snapshot.Owned(object)...)
+	revisions, err := r.Records.List(object)
 	if err != nil {
 		return slot{}, err
 	}
-	deployment, err := r.Live.Deployment(ctx, object)
-	if err != nil {
-		return slot{}, err
-	}
+	deployment := r.Live.Deployment()
 	before, begun := predecessor(object, revisions, deployment, name)
 	last, err := r.ofOtherRelease(ctx, declared, before)
 	if err != nil {
@@ -208,10 +203,9 @@ func WaitingMessage(changes string) string {
 // revision that was just rolled back, and refused the failure to write, or nil. A change that failed
 // under an earlier release shows nothing about this one.
 func (r Decider) EvaluateForFleet(
-	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, good *v1alpha2.GoodRevision, decided Decision,
-	failed *v1alpha2.FailedRevision, refused *failure.Failure,
+	good *v1alpha2.GoodRevision, decided Decision, failed *v1alpha2.FailedRevision, refused *failure.Failure,
 ) (*fleet.Place, error) {
-	place, err := r.placeOf(ctx, object, state, good, decided, failed, refused)
+	place, err := r.placeOf(good, decided, failed, refused)
 	switch {
 	case decided.Retries == nil || place == nil || *place != fleet.Failed:
 		return place, err
@@ -224,9 +218,9 @@ func (r Decider) EvaluateForFleet(
 // placeOf returns the place of an object. A rollout that has started is evaluated by the Pods of its
 // newest ReplicaSet.
 func (r Decider) placeOf(
-	ctx context.Context, object *v1alpha2.NginxOperator, state snapshot.Observed, good *v1alpha2.GoodRevision, decided Decision,
-	failed *v1alpha2.FailedRevision, refused *failure.Failure,
+	good *v1alpha2.GoodRevision, decided Decision, failed *v1alpha2.FailedRevision, refused *failure.Failure,
 ) (*fleet.Place, error) {
+	deployment := r.Live.Deployment()
 	if decided.Place == nil || *decided.Place != fleet.Rolling {
 		return decided.Place, nil
 	}
@@ -237,17 +231,17 @@ func (r Decider) placeOf(
 		return ptr.To(placeOfRolledBack(failed.Reason)), nil
 	case refused != nil:
 		return ptr.To(PlaceOfFailure(refused)), nil
-	case !health.RollsOut(state.Deployment):
+	case !health.RollsOut(deployment):
 		return decided.Place, nil
 	}
-	newest, err := r.Live.NewestPods(ctx, object, state)
+	newest, err := r.Live.NewestPods()
 	if err != nil || !newest.Known {
 		return decided.Place, err
 	}
-	if failing := health.Worst(state.Deployment, newest.Pods); failing != nil && PlaceOfFailure(failing) == fleet.Outside {
+	if failing := health.Worst(deployment, newest.Pods); failing != nil && PlaceOfFailure(failing) == fleet.Outside {
 		return ptr.To(fleet.Outside), nil
 	}
-	if failing := health.RolloutFailure(state.Deployment, newest.Pods, newest.Began); failing != nil {
+	if failing := health.RolloutFailure(deployment, newest.Pods, newest.Began); failing != nil {
 		return ptr.To(PlaceOfFailure(failing)), nil
 	}
 	return decided.Place, nil

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/record"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -21,17 +19,17 @@ import (
 // ReplicaSet was created after the record. So it was rolled out, and then replaced without a change of
 // the spec.
 func (r Decider) forgotten(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration,
+	object *v1alpha2.NginxOperator, declared *record.Declaration,
 ) (*v1alpha2.FailedRevision, error) {
 	if object.Status.ObservedGeneration != 0 || object.Status.LastGoodRevision != nil {
 		return nil, nil
 	}
-	live, err := r.Live.Deployment(ctx, object)
-	if err != nil || !health.ProgressOf(live).Complete {
-		return nil, err
+	live := r.Live.Deployment()
+	if !health.ProgressOf(live).Complete {
+		return nil, nil
 	}
 	applied := record.Name(object, live.Labels[wellknown.LabelRecord])
-	revisions, err := r.Records.List(ctx, object)
+	revisions, err := r.Records.List(object)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +41,12 @@ func (r Decider) forgotten(
 		return nil, nil
 	}
 
-	replicaSets := &appsv1.ReplicaSetList{}
-	if err := r.Live.List(ctx, replicaSets, snapshot.Owned(object)...); err != nil {
-		return nil, fmt.Errorf("failed to list ReplicaSets: %w", err)
+	replicaSets, err := r.Live.ReplicaSets()
+	if err != nil {
+		return nil, err
 	}
-	if !slices.ContainsFunc(replicaSets.Items, func(one appsv1.ReplicaSet) bool {
-		return metav1.IsControlledBy(&one, live) && !one.CreationTimestamp.Before(&revisions[at].CreationTimestamp) &&
+	if !slices.ContainsFunc(replicaSets, func(one *appsv1.ReplicaSet) bool {
+		return metav1.IsControlledBy(one, live) && !one.CreationTimestamp.Before(&revisions[at].CreationTimestamp) &&
 			one.Annotations[wellknown.AnnotationRevision] != live.Annotations[wellknown.AnnotationRevision]
 	}) {
 		return nil, nil

@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -26,6 +25,15 @@ type Resolution struct {
 	CertificatesHash string
 	// Resolved reports whether all references could be read.
 	Resolved bool
+}
+
+// Mounted returns the resolution with the certificates that Pods mount (Decision.Secrets), which are
+// those of the spec if the argument is nil.
+func (r Resolution) Mounted(secrets *operand.Inputs) Resolution {
+	if secrets != nil {
+		r.Certificates, r.CertificatesHash = secrets.Certificates, secrets.CertificatesHash
+	}
+	return r
 }
 
 // Declare returns the declaration of the object, or nil if the object is blocked, and the
@@ -71,11 +79,12 @@ func (r Decider) ratchet(
 	return blockers, stored, nil
 }
 
-// Unusable returns the missing and unusable objects that the Pods of a Deployment need while its Pod
+// Unusable returns the missing and unusable objects that the Pods of the Deployment need while its Pod
 // template is not that of the spec. Those that a spec references are found by its resolution.
 func (r Decider) Unusable(
-	ctx context.Context, object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, applied State,
+	ctx context.Context, object *v1alpha2.NginxOperator, applied State,
 ) ([]inputs.Unusable, error) {
+	deployment := r.Live.Deployment()
 	if deployment == nil || applied != StateBlocked && applied != StateRolledBack {
 		return nil, nil
 	}

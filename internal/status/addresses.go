@@ -7,8 +7,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // maxAddresses is the schema's limit of status.addresses.
@@ -16,7 +16,7 @@ const maxAddresses = 16
 
 // addressesOf returns the addresses of the instance outside of the cluster: those of the Ingress,
 // those of the load balancer, and the node ports.
-func addressesOf(state snapshot.Observed) []v1alpha2.Address {
+func addressesOf(state live.Observed) []v1alpha2.Address {
 	var out []v1alpha2.Address
 	for _, value := range state.Addresses {
 		out = append(out, v1alpha2.Address{Type: v1alpha2.AddressIngress, Value: value})
@@ -40,7 +40,7 @@ func addressesOf(state snapshot.Observed) []v1alpha2.Address {
 
 // instanceURL returns the URL of the instance at its best address, or inside the cluster if it has
 // no other address. It is false while the Service does not serve the first declared port.
-func instanceURL(object *v1alpha2.NginxOperator, state snapshot.Observed) (string, bool) {
+func instanceURL(object *v1alpha2.NginxOperator, state live.Observed) (string, bool) {
 	if url, found := exposedURL(object, state); found {
 		return url, true
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 func TestInstanceURL(t *testing.T) {
@@ -38,12 +38,12 @@ func TestInstanceURL(t *testing.T) {
 		{fixture.NewObject(fixture.OnPort(80)), []corev1.LoadBalancerIngress{six}, "http://[2001:db8::1]"},
 		{fixture.NewObject(fixture.OnPort(8080)), []corev1.LoadBalancerIngress{six}, "http://[2001:db8::1]:8080"},
 	} {
-		state := snapshot.Observed{Service: operand.DesiredService(test.object, operand.Inputs{}).Spec.Ports, Balancer: test.ingress}
+		state := live.Observed{Service: operand.DesiredService(test.object, operand.Inputs{}).Spec.Ports, Balancer: test.ingress}
 		if got, found := instanceURL(test.object, state); got != test.want || !found {
 			t.Errorf("%s, want %s", got, test.want)
 		}
 	}
-	if got, found := instanceURL(fixture.NewObject(fixture.OnPort(80)), snapshot.Observed{}); found {
+	if got, found := instanceURL(fixture.NewObject(fixture.OnPort(80)), live.Observed{}); found {
 		t.Errorf("without a Service: %s", got)
 	}
 }
@@ -59,18 +59,18 @@ func TestAddresses(t *testing.T) {
 		return v1alpha2.Address{Type: "NodePort", Value: fmt.Sprint(30000 + port), Port: port}
 	}
 	for name, test := range map[string]struct {
-		state snapshot.Observed
+		state live.Observed
 		want  []v1alpha2.Address
 	}{
 		"no Service": {},
-		"ClusterIP":  {state: snapshot.Observed{Service: []corev1.ServicePort{{Port: 80}}}},
-		"NodePort":   {snapshot.Observed{Service: ports(2)}, []v1alpha2.Address{nodePort(80), nodePort(81)}},
+		"ClusterIP":  {state: live.Observed{Service: []corev1.ServicePort{{Port: 80}}}},
+		"NodePort":   {live.Observed{Service: ports(2)}, []v1alpha2.Address{nodePort(80), nodePort(81)}},
 		"load balancer": {
-			snapshot.Observed{Service: ports(1), Balancer: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "lb.example.com"}, {}}},
+			live.Observed{Service: ports(1), Balancer: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "lb.example.com"}, {}}},
 			[]v1alpha2.Address{{Type: "LoadBalancerIP", Value: "192.0.2.1"}, {Type: "LoadBalancerHostname", Value: "lb.example.com"}, nodePort(80)},
 		},
 		"Ingress": {
-			snapshot.Observed{Service: []corev1.ServicePort{{Port: 80}}, Addresses: []string{"192.0.2.2"}},
+			live.Observed{Service: []corev1.ServicePort{{Port: 80}}, Addresses: []string{"192.0.2.2"}},
 			[]v1alpha2.Address{{Type: "Ingress", Value: "192.0.2.2"}},
 		},
 	} {
@@ -78,7 +78,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if n := len(addressesOf(snapshot.Observed{Service: ports(32)})); n != maxAddresses {
+	if n := len(addressesOf(live.Observed{Service: ports(32)})); n != maxAddresses {
 		t.Errorf("%d addresses", n)
 	}
 }

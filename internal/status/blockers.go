@@ -6,7 +6,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/live"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // blockedBy returns the reasons why the running state differs from the spec: why the spec is not
 // applied, the child that cannot be written, why Pods do not serve, the failures of children that
 // no Pod depends on, and spec.paused.
-func blockedBy(state snapshot.Observed, result Outcome, beside []failure.Failure) []v1alpha2.Blocker {
+func blockedBy(state live.Observed, result Outcome, beside []failure.Failure) []v1alpha2.Blocker {
 	found := result.reasons()
 	if failed := result.Failure; failed != nil && !isTransient(failed, result) {
 		found = append(found, *failed)

@@ -102,7 +102,7 @@ func certificatesValid(certificates []operand.Certificate, now time.Time) (found
 	for _, one := range certificates {
 		for _, moment := range []time.Time{warnsAt(one), one.NotAfter} {
 			if moment.After(now) {
-				again = requeue.MinNonZero(again, moment.Sub(now))
+				again = requeue.Soonest(again, moment.Sub(now))
 			}
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/keypair"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/rollout"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -62,7 +62,7 @@ func TestStatusOfCertificates(t *testing.T) {
 	}}}
 	has := func(want int) {
 		t.Helper()
-		object.Status = statusOf(object, snapshot.Observed{}, result)
+		object.Status = statusOf(object, live.Observed{}, result)
 		if got := object.Status; len(got.Certificates) != want || len(got.Conditions) != 3+want {
 			t.Errorf("%+v, conditions %+v", got.Certificates, got.Conditions)
 		}
@@ -81,7 +81,7 @@ func TestCertificatesOfRunningPods(t *testing.T) {
 	certificate := func(secret string, notAfter time.Time) operand.Certificate {
 		return operand.Certificate{Secret: secret, Certificate: keypair.Certificate{NotBefore: end.Add(-24 * time.Hour), NotAfter: notAfter}}
 	}
-	state := snapshot.Observed{Deployment: fixture.NewDeployment(1, func(d *appsv1.Deployment) {
+	state := live.Observed{Deployment: fixture.NewDeployment(1, func(d *appsv1.Deployment) {
 		d.Spec.Template.Annotations = map[string]string{wellknown.AnnotationCertificates: "mounted"}
 	})}
 	result := newOutcome(t, object)

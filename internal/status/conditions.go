@@ -8,13 +8,13 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/rollout"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // conditions returns Ready, Progressing, and Degraded. Earlier conditions do not affect them.
 // Failures of children that no Pod depends on do not affect Ready.
-func conditions(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome, beside []failure.Failure) []metav1.Condition {
+func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outcome, beside []failure.Failure) []metav1.Condition {
 	switch failed := result.Failure; {
 	case failed != nil && result.Replaced:
 		return []metav1.Condition{
@@ -62,7 +62,7 @@ func conditions(object *v1alpha2.NginxOperator, state snapshot.Observed, result 
 }
 
 // operandConditions returns Ready, Progressing, and Degraded of an object whose spec is applied.
-func operandConditions(state snapshot.Observed) []metav1.Condition {
+func operandConditions(state live.Observed) []metav1.Condition {
 	progress := health.ProgressOf(state.Deployment)
 	if progress.Complete {
 		reason := v1alpha2.ReasonAllReplicasReady
@@ -95,7 +95,7 @@ func operandConditions(state snapshot.Observed) []metav1.Condition {
 }
 
 // blockedMessage returns the message of Degraded for a blocked object.
-func blockedMessage(object *v1alpha2.NginxOperator, state snapshot.Observed, blockers []failure.Failure) string {
+func blockedMessage(object *v1alpha2.NginxOperator, state live.Observed, blockers []failure.Failure) string {
 	message := blockers[0].Message
 	if more := len(blockers) - 1; more > 0 {
 		message += fmt.Sprintf("; and %d more in status.blockedBy", more)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/live"
 )
 
 // TestUnchangedDeploymentStatus verifies that a status of the Deployment that starts no reconcile
@@ -55,8 +55,8 @@ func TestUnchangedDeploymentStatus(t *testing.T) {
 			continue
 		}
 		unchanged++
-		diff := cmp.Diff(statusOf(object, snapshot.Observed{Deployment: before}, outcome),
-			statusOf(object, snapshot.Observed{Deployment: now}, outcome), cmpopts.IgnoreTypes(metav1.Time{}))
+		diff := cmp.Diff(statusOf(object, live.Observed{Deployment: before}, outcome),
+			statusOf(object, live.Observed{Deployment: now}, outcome), cmpopts.IgnoreTypes(metav1.Time{}))
 		if diff != "" {
 			t.Fatalf("from %+v to %+v:\n%s", before.Status, now.Status, diff)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/record"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // TestStatusWhileForgeryIsReplaced verifies that the object is not Ready, and neither Degraded nor
@@ -20,7 +20,7 @@ import (
 func TestStatusWhileForgeryIsReplaced(t *testing.T) {
 	object := fixture.NewObject()
 	forged := &apply.Forged{Kind: "ConfigMap", Child: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-abc"}}}
-	state := snapshot.Observed{Deployment: fixture.NewDeployment(1)}
+	state := live.Observed{Deployment: fixture.NewDeployment(1)}
 	result := Outcome{Written: Written{Failure: WriteFailure(forged, &object.Spec), Replaced: true}}
 	expect := func(when string, ready metav1.ConditionStatus, reason, degraded string) {
 		t.Helper()

@@ -7,7 +7,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/live"
 )
 
 // withIndependentFailures adds the failures of children that no Pod depends on. They do not affect
@@ -30,7 +30,7 @@ func withIndependentFailures(out []metav1.Condition, beside []failure.Failure, r
 }
 
 // rolledBack returns the conditions of an object whose change was rolled back.
-func rolledBack(state snapshot.Observed, result Outcome) []metav1.Condition {
+func rolledBack(state live.Observed, result Outcome) []metav1.Condition {
 	progress := health.ProgressOf(state.Deployment)
 	rolling, message := result.Failed != nil || !progress.Complete, progress.Message
 	if failing := health.Worst(state.Deployment, state.Pods); rolling && failing != nil && result.Failed == nil {

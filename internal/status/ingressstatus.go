@@ -5,13 +5,13 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // exposedURL returns the URL of the first host that is not a wildcard, once the Ingress has an
 // address or a Gateway has accepted the HTTPRoute.
-func exposedURL(object *v1alpha2.NginxOperator, state snapshot.Observed) (string, bool) {
+func exposedURL(object *v1alpha2.NginxOperator, state live.Observed) (string, bool) {
 	if operand.HasHTTPRoute(&object.Spec) {
 		return routeURL(object, state.Route)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // TestExposedURL verifies that the URL has the first host that is not a wildcard, once the Ingress
@@ -36,7 +36,7 @@ func TestExposedURL(t *testing.T) {
 			if test.hosts != nil {
 				fixture.Exposed(test.hosts...)(&object.Spec)
 			}
-			state := snapshot.Observed{Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports, Addresses: test.addresses}
+			state := live.Observed{Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports, Addresses: test.addresses}
 			if got, found := instanceURL(object, state); got != test.want || !found {
 				t.Errorf("%s, want %s", got, test.want)
 			}

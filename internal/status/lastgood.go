@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -19,7 +19,7 @@ import (
 const maxFailed = 4
 
 // lastGood returns the last revision whose Pods were all ready.
-func lastGood(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome) *v1alpha2.GoodRevision {
+func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.GoodRevision {
 	before, applied := object.Status.LastGoodRevision, result.Applied
 	if applied == nil || result.Failure != nil || object.Spec.Paused || state.Deployment == nil {
 		return before
@@ -76,7 +76,7 @@ func isApplied(failed v1alpha2.FailedRevision, result Outcome) bool {
 // firstDeclarationHash returns the hash of the record that the Deployment carries, or "" if it
 // carries none. Only a hash that is in the status, or that this reconcile has written, is returned:
 // another client may have written the annotation.
-func firstDeclarationHash(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome) string {
+func firstDeclarationHash(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) string {
 	if state.Deployment == nil {
 		return object.Status.FirstDeclarationHash // the cache may be stale after a start
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/snapshot"
+	"github.com/example/nginx-operator/internal/live"
 )
 
 // TestLastGood verifies that only a revision with at least one ready Pod is good, and that it
@@ -21,14 +21,14 @@ func TestLastGood(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)
 	rolling := func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }
-	for name, state := range map[string]snapshot.Observed{
+	for name, state := range map[string]live.Observed{
 		"no Deployment": {}, "scaled to zero": {Deployment: fixture.NewDeployment(0)}, "rolling": {Deployment: fixture.NewDeployment(2, rolling)},
 	} {
 		if got := lastGood(object, state, result); got != nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	complete := snapshot.Observed{Deployment: fixture.NewDeployment(2)}
+	complete := live.Observed{Deployment: fixture.NewDeployment(2)}
 	first := lastGood(object, complete, result)
 	if first == nil || first.Revision != result.Applied.Revision.Name || first.Image != fixture.Image ||
 		first.ConfigHash == "" || first.Time.IsZero() {

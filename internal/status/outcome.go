@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,6 +40,12 @@ type Written struct {
 	Waiting []string
 	// Replaced reports whether Failure is a forged child that this reconcile has replaced.
 	Replaced bool
+}
+
+// Or returns the results with the failure of a later step, unless a write has failed.
+func (w Written) Or(failed *failure.Failure) Written {
+	w.Failure = cmp.Or(w.Failure, failed)
+	return w
 }
 
 // Children returns the children that were applied, or nil.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // TestStatusOfOutdated verifies that the condition exists while the spec has a refused value, and
@@ -23,7 +23,7 @@ func TestStatusOfOutdated(t *testing.T) {
 	result.Outdated = field.ErrorList{field.Invalid(path, "1s", "must be at least 5s")}
 	is := func(want bool) {
 		t.Helper()
-		object.Status = statusOf(object, snapshot.Observed{}, result)
+		object.Status = statusOf(object, live.Observed{}, result)
 		found := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionOutdated)
 		if (found != nil) != want {
 			t.Fatalf("conditions %+v", object.Status.Conditions)

@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // routeWith returns an HTTPRoute of generation 2 with the conditions of a controller for one
@@ -97,7 +97,7 @@ func TestAcceptanceOfTheHTTPRoute(t *testing.T) {
 			object := fixture.NewObject(fixture.Routed(test.parent, test.names...))
 			result := newOutcome(t, object)
 			result.Applied.Inputs.Missing = map[string]string{"HTTPRoute": test.missing}
-			state := snapshot.Observed{
+			state := live.Observed{
 				Deployment: fixture.NewDeployment(1), Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports, Route: test.route,
 			}
 			status := statusOf(object, state, result)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/snapshot"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -20,7 +20,7 @@ import (
 // status it retains the transition times and, while the spec is blocked, the fields about the
 // applied declaration. It also returns the delay until the status may change with time, or 0.
 func Compute(
-	object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome, now time.Time,
+	object *v1alpha2.NginxOperator, state live.Observed, result Outcome, now time.Time,
 ) (status v1alpha2.NginxOperatorStatus, again time.Duration) {
 	beside := slices.Concat(result.Independent, MissingFailures(result.Applied), routeFailures(result.Applied, state.Route))
 	status = v1alpha2.NginxOperatorStatus{
@@ -92,8 +92,8 @@ func Compute(
 
 // related returns the existing children of the applied declaration or, if none was applied, of the
 // earlier one.
-func related(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome) []v1alpha2.RelatedObject {
-	applied := snapshot.References(result.Children())
+func related(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) []v1alpha2.RelatedObject {
+	applied := live.References(result.Children())
 	if len(result.Waiting) > 0 || result.Children() == nil {
 		applied = object.Status.RelatedObjects
 	}

@@ -22,10 +22,10 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/rollout"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // TestStatus verifies the complete status for each kind of live state.
@@ -54,48 +54,48 @@ func TestStatus(t *testing.T) {
 	}
 	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {
-		state    snapshot.Observed
+		state    live.Observed
 		applying *failure.Failure
 		blockers []failure.Failure
 		waiting  []string
 		change   func(*v1alpha2.NginxOperatorSpec)
 	}{
 		"nothing-yet":          {},
-		"blocked":              {state: snapshot.Observed{Deployment: fixture.NewDeployment(2)}, blockers: []failure.Failure{missing, wrong}},
+		"blocked":              {state: live.Observed{Deployment: fixture.NewDeployment(2)}, blockers: []failure.Failure{missing, wrong}},
 		"blocked-at-first":     {blockers: []failure.Failure{missing}},
-		"paused":               {state: snapshot.Observed{Deployment: fixture.NewDeployment(2)}, change: paused},
-		"paused-while-rolling": {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, rolling)}, change: paused},
+		"paused":               {state: live.Observed{Deployment: fixture.NewDeployment(2)}, change: paused},
+		"paused-while-rolling": {state: live.Observed{Deployment: fixture.NewDeployment(2, rolling)}, change: paused},
 		"paused-with-changes": {
-			state:   snapshot.Observed{Deployment: fixture.NewDeployment(2)},
+			state:   live.Observed{Deployment: fixture.NewDeployment(2)},
 			change:  paused,
 			waiting: []string{`Deployment "web"`, `the deletion of PodDisruptionBudget "web"`},
 		},
-		"rolled-back": {state: snapshot.Observed{Deployment: fixture.NewDeployment(2)}, blockers: []failure.Failure{tookBack}},
+		"rolled-back": {state: live.Observed{Deployment: fixture.NewDeployment(2)}, blockers: []failure.Failure{tookBack}},
 		"rolling-back": {
-			state:    snapshot.Observed{Deployment: fixture.NewDeployment(2, rolling), Pods: noImage},
+			state:    live.Observed{Deployment: fixture.NewDeployment(2, rolling), Pods: noImage},
 			blockers: []failure.Failure{tookBack},
 		},
 		"paused-and-blocked": {
-			state: snapshot.Observed{Deployment: fixture.NewDeployment(2)}, change: paused, blockers: []failure.Failure{missing},
+			state: live.Observed{Deployment: fixture.NewDeployment(2)}, change: paused, blockers: []failure.Failure{missing},
 		},
 
-		"not-seen-yet":  {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Generation = 8 })}},
-		"complete":      {state: snapshot.Observed{Deployment: fixture.NewDeployment(2)}},
-		"zero":          {state: snapshot.Observed{Deployment: fixture.NewDeployment(0)}},
-		"rolling":       {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, rolling)}},
-		"lost-a-pod":    {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, half)}},
+		"not-seen-yet":  {state: live.Observed{Deployment: fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Generation = 8 })}},
+		"complete":      {state: live.Observed{Deployment: fixture.NewDeployment(2)}},
+		"zero":          {state: live.Observed{Deployment: fixture.NewDeployment(0)}},
+		"rolling":       {state: live.Observed{Deployment: fixture.NewDeployment(2, rolling)}},
+		"lost-a-pod":    {state: live.Observed{Deployment: fixture.NewDeployment(2, half)}},
 		"name-conflict": {applying: WriteFailure(taken, nil)},
 		"predecessor":   {applying: WriteFailure(&apply.NotOurs{Kind: "Service", Name: "web", Predecessor: true}, nil)},
 		"image-missing": {
-			state: snapshot.Observed{Deployment: fixture.NewDeployment(2, failing), Pods: noImage},
+			state: live.Observed{Deployment: fixture.NewDeployment(2, failing), Pods: noImage},
 		},
-		"image-missing-for-long": {state: snapshot.Observed{
+		"image-missing-for-long": {state: live.Observed{
 			Deployment: fixture.NewDeployment(2, stalled), Pods: noImage,
 		}},
-		"stalled": {state: snapshot.Observed{Deployment: fixture.NewDeployment(2, stalled)}},
+		"stalled": {state: live.Observed{Deployment: fixture.NewDeployment(2, stalled)}},
 		// All replicas serve. Only a Pod that is no longer needed fails.
 		"complete-with-a-failing-pod": {
-			state: snapshot.Observed{Deployment: fixture.NewDeployment(2), Pods: noImage},
+			state: live.Observed{Deployment: fixture.NewDeployment(2), Pods: noImage},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func statusOf(object *v1alpha2.NginxOperator, state snapshot.Observed, result Outcome) v1alpha2.NginxOperatorStatus {
+func statusOf(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) v1alpha2.NginxOperatorStatus {
 	status, _ := Compute(object, state, result, time.Now())
 	return status
 }
@@ -158,7 +158,7 @@ func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) Outcome {
 // spec is blocked or paused.
 func TestStatusWhileHeld(t *testing.T) {
 	object := fixture.NewObject()
-	state := with(snapshot.Observed{Deployment: fixture.NewDeployment(1)}, object, newOutcome(t, object))
+	state := with(live.Observed{Deployment: fixture.NewDeployment(1)}, object, newOutcome(t, object))
 	object.Status = statusOf(object, state, newOutcome(t, object))
 	before := object.Status.DeepCopy()
 	object.Spec.Image, object.Generation = "nginx:other", 4
@@ -194,7 +194,7 @@ func TestManyBlockers(t *testing.T) {
 	for i := range 100 {
 		short.Blockers = append(short.Blockers, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: strconv.Itoa(i)})
 	}
-	if got := statusOf(fixture.NewObject(), snapshot.Observed{}, short).BlockedBy; len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused {
+	if got := statusOf(fixture.NewObject(), live.Observed{}, short).BlockedBy; len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused {
 		t.Errorf("%d blockers, the last %s", len(got), got[len(got)-1].Reason)
 	}
 	result := Outcome{Decision: rollout.Decision{State: rollout.StateBlocked}, Written: Written{Waiting: []string{"more"}}}
@@ -204,7 +204,7 @@ func TestManyBlockers(t *testing.T) {
 			Message: strings.Repeat("x", 5000+i),
 		})
 	}
-	got := statusOf(fixture.NewObject(), snapshot.Observed{}, result).BlockedBy
+	got := statusOf(fixture.NewObject(), live.Observed{}, result).BlockedBy
 	bytes := 0
 	for _, blocker := range got {
 		bytes += len(blocker.Message)
@@ -222,7 +222,7 @@ func TestEveryBlockerIsTold(t *testing.T) {
 	schedule.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "no room",
 	}}
-	failing := snapshot.Observed{
+	failing := live.Observed{
 		Deployment: fixture.NewDeployment(3, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }),
 		Pods:       []*corev1.Pod{pull, pull, schedule},
 	}
@@ -272,15 +272,15 @@ func TestEveryBlockerIsTold(t *testing.T) {
 func TestStatusKeepsTimes(t *testing.T) {
 	object := fixture.NewObject()
 	old := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	object.Status = statusOf(object, snapshot.Observed{Deployment: fixture.NewDeployment(2)}, newOutcome(t, object))
+	object.Status = statusOf(object, live.Observed{Deployment: fixture.NewDeployment(2)}, newOutcome(t, object))
 	for i := range object.Status.Conditions {
 		object.Status.Conditions[i].LastTransitionTime = old
 	}
-	same := statusOf(object, snapshot.Observed{Deployment: fixture.NewDeployment(2)}, newOutcome(t, object))
+	same := statusOf(object, live.Observed{Deployment: fixture.NewDeployment(2)}, newOutcome(t, object))
 	if diff := cmp.Diff(object.Status, same); diff != "" {
 		t.Errorf("nothing happened, and the status changed:\n%s", diff)
 	}
-	lost := statusOf(object, snapshot.Observed{}, newOutcome(t, object))
+	lost := statusOf(object, live.Observed{}, newOutcome(t, object))
 	if ready := meta.FindStatusCondition(lost.Conditions, v1alpha2.ConditionReady); !ready.LastTransitionTime.After(old.Time) {
 		t.Error("Ready fell without a time")
 	}
@@ -419,8 +419,8 @@ func TestTransitions(t *testing.T) {
 
 // with returns a state in which the children of an outcome exist and the Service has the declared
 // ports.
-func with(o snapshot.Observed, object *v1alpha2.NginxOperator, result Outcome) snapshot.Observed {
-	o.Related = snapshot.References(result.Children())
+func with(o live.Observed, object *v1alpha2.NginxOperator, result Outcome) live.Observed {
+	o.Related = live.References(result.Children())
 	o.Service = operand.DesiredService(object, operand.Inputs{}).Spec.Ports
 	return o
 }
@@ -457,7 +457,7 @@ func TestAPIErrorThatLasts(t *testing.T) {
 	result := newOutcome(t, object)
 	result.Failure = WriteFailure(errors.New("connection refused"), nil)
 	began := time.Now()
-	object.Status = statusOf(object, snapshot.Observed{}, result)
+	object.Status = statusOf(object, live.Observed{}, result)
 	for _, want := range []struct {
 		conditionType string
 		status        metav1.ConditionStatus
@@ -474,7 +474,7 @@ func TestAPIErrorThatLasts(t *testing.T) {
 		t.Error("it does not last from its beginning on")
 	}
 	result.Persistent = true
-	object.Status = statusOf(object, snapshot.Observed{}, result)
+	object.Status = statusOf(object, live.Observed{}, result)
 	if !meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha2.ConditionDegraded) || !Persists(object.Status.Conditions, began) {
 		t.Errorf("when it lasts: %+v", object.Status.Conditions)
 	}
@@ -488,7 +488,7 @@ func TestAPIErrorThatLasts(t *testing.T) {
 		LastTransitionTime: metav1.NewTime(began.Add(-time.Hour)),
 	}}
 	result.Persistent = Persists(rolling.Status.Conditions, began)
-	rolling.Status = statusOf(rolling, snapshot.Observed{}, result)
+	rolling.Status = statusOf(rolling, live.Observed{}, result)
 	if Persists(rolling.Status.Conditions, time.Now()) {
 		t.Error("the time of a rollout counts as that of an error")
 	}
@@ -500,14 +500,14 @@ func TestStatusNamesWhatExists(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)
 	result.Failure = &failure.Failure{Reason: v1alpha2.ReasonQuotaExceeded, Message: "exceeded quota"}
-	status := statusOf(object, snapshot.Observed{Related: snapshot.References(result.Children()[:1])}, result)
-	if status.URL != "" || status.Image != "" || !cmp.Equal(status.RelatedObjects, snapshot.References(result.Children()[:1])) {
+	status := statusOf(object, live.Observed{Related: live.References(result.Children()[:1])}, result)
+	if status.URL != "" || status.Image != "" || !cmp.Equal(status.RelatedObjects, live.References(result.Children()[:1])) {
 		t.Errorf("without Service and Deployment: url %q, image %q, objects %v", status.URL, status.Image, status.RelatedObjects)
 	}
 	// The Service still has the previous port.
 	moved := fixture.NewObject(fixture.OnPort(9090))
 	moved.Status.URL = "http://web.shop.svc:8080"
-	state := snapshot.Observed{Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports}
+	state := live.Observed{Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports}
 	if got := statusOf(moved, state, newOutcome(t, moved)); got.URL != moved.Status.URL {
 		t.Errorf("url %s", got.URL)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/rollout"
-	"github.com/example/nginx-operator/internal/snapshot"
 )
 
 // TestStatusWhileWaiting verifies that an object that waits for a rollout slot is Ready and not
@@ -21,7 +21,7 @@ func TestStatusWhileWaiting(t *testing.T) {
 	object := fixture.NewObject()
 	result := newOutcome(t, object)
 	result.State, result.WaitsFor = rollout.StateWaiting, `image "next"`
-	state := with(snapshot.Observed{Deployment: fixture.NewDeployment(1)}, object, result)
+	state := with(live.Observed{Deployment: fixture.NewDeployment(1)}, object, result)
 	status := statusOf(object, state, result)
 	progressing := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing)
 	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionReady) || progressing.Status != metav1.ConditionTrue ||
@@ -41,7 +41,7 @@ func TestStatusWhileWaiting(t *testing.T) {
 		t.Errorf("told again: %+v", again)
 	}
 	unavailable := fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })
-	scaling := with(snapshot.Observed{Deployment: unavailable}, object, result)
+	scaling := with(live.Observed{Deployment: unavailable}, object, result)
 	status = statusOf(object, scaling, result)
 	if reason := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing).Reason; reason == v1alpha2.ReasonWaitingForFleet {
 		t.Error("it waits while its Pods are not ready")
@@ -59,7 +59,7 @@ func TestBlockedWithoutDeployment(t *testing.T) {
 		"no ConfigMap; the Deployment does not exist, and is created again after that": {Revision: "web-1"},
 	} {
 		object.Status.LastGoodRevision = good
-		status := statusOf(object, snapshot.Observed{}, result)
+		status := statusOf(object, live.Observed{}, result)
 		if got := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionDegraded).Message; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

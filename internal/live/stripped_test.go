@@ -1,4 +1,4 @@
-package snapshot
+package live
 
 import (
 	"fmt"
@@ -157,11 +157,17 @@ func TestMountedConfigMapIsNotStale(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			byInstance := func(child client.Object) []string { return []string{child.GetLabels()[wellknown.LabelInstance]} }
 			builder := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(copied, unmounted, replicaSet)
-			kinds := []client.Object{&appsv1.ControllerRevision{}, &appsv1.ReplicaSet{}, &corev1.ConfigMap{}, &policyv1.PodDisruptionBudget{}}
+			kinds := []client.Object{
+				&appsv1.ControllerRevision{}, &appsv1.ReplicaSet{}, &corev1.ConfigMap{}, &policyv1.PodDisruptionBudget{}, &corev1.Pod{},
+			}
 			for _, kind := range kinds {
 				builder.WithIndex(kind, cached.InstanceIndex, byInstance)
 			}
-			stale, err := Reader{builder.Build()}.Stale(t.Context(), object, nil, nil)
+			state, err := Read(t.Context(), builder.Build(), object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stale, err := state.Stale(nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,85 @@
+package live
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/operand"
+)
+
+// Stale returns copies of the children that exist, belong to the object, and are no longer declared.
+// unrendered are the kinds of declared children that could not be rendered. A ConfigMap stays while a
+// ReplicaSet mounts it, because Pods of that ReplicaSet may still start. The records of the last good
+// revision and of failed ones stay. If no record is declared, all records stay.
+func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind) ([]client.Object, error) {
+	needed, kinds := sets.New[key](), sets.New[string]()
+	for _, child := range declared {
+		needed.Insert(keyOf(child))
+		kinds.Insert(KindOf(child))
+	}
+	for _, child := range unrendered {
+		kinds.Insert(child.Kind)
+	}
+	for _, replicaSet := range allOf[*appsv1.ReplicaSet](s) {
+		for _, name := range cached.MountedConfigMaps(&replicaSet.Spec.Template) {
+			needed.Insert(key{"ConfigMap", name})
+		}
+	}
+	if good := s.object.Status.LastGoodRevision; good != nil {
+		needed.Insert(key{recordKind, good.Revision})
+	}
+	for _, failed := range s.object.Status.FailedRevisions {
+		needed.Insert(key{recordKind, failed.Revision})
+	}
+
+	candidates := []string{"PodDisruptionBudget"}
+	for _, kind := range operand.DispensableKinds() {
+		if !kinds.Has(kind) && !s.isOnlyEntrance(kind, kinds) {
+			candidates = append(candidates, kind)
+		}
+	}
+	candidates = append(candidates, "ConfigMap")
+	if kinds.Has(recordKind) {
+		candidates = append(candidates, recordKind)
+	}
+	var out []client.Object
+	for _, kind := range candidates {
+		for _, child := range s.objects {
+			if KindOf(child) == kind && !needed.Has(keyOf(child)) && s.owns(child) {
+				out = append(out, child.DeepCopyObject().(client.Object))
+			}
+		}
+	}
+	return out, s.errorOf(append(candidates, "ReplicaSet")...)
+}
+
+const recordKind = "ControllerRevision"
+
+// isOnlyEntrance reports whether a child of a kind is an Ingress that a declared HTTPRoute replaces,
+// or the reverse, and the new one does not work yet: no Gateway has accepted the HTTPRoute, or the
+// Ingress has no address. Clients need the old one until then.
+func (s State) isOnlyEntrance(kind string, declared sets.Set[string]) bool {
+	switch {
+	case kind == ingressKind && declared.Has(operand.HTTPRouteKind.Kind):
+		return !isAccepted(s.httpRoute())
+	case kind == operand.HTTPRouteKind.Kind && declared.Has(ingressKind):
+		return len(ingressAddresses(s.ingress())) == 0
+	}
+	return false
+}
+
+const ingressKind = "Ingress"
+
+// isAccepted reports whether a Gateway has accepted the current HTTPRoute.
+func isAccepted(route *gatewayv1.HTTPRoute) bool {
+	return slices.ContainsFunc(route.Status.Parents, func(parent gatewayv1.RouteParentStatus) bool {
+		current := operand.CurrentConditions(route, parent.Conditions)
+		return meta.IsStatusConditionTrue(current, string(gatewayv1.RouteConditionAccepted))
+	})
+}
