@@ -52,7 +52,7 @@ func testMetrics(t *testing.T) {
 			t.Errorf("failed to delete the binding: %v", err)
 		}
 	})
-	url := forward(t, suite.operatorNamespace, "service/"+metricsService, 8443)
+	url := ""
 	scrape := func(ctx context.Context, account *corev1.ServiceAccount) (int, string, error) {
 		token := &authenticationv1.TokenRequest{}
 		if account != nil {
@@ -62,7 +62,14 @@ func testMetrics(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		return harness.GetMetrics(ctx, url, token.Status.Token)
+		if url == "" {
+			url = forward(t, suite.operatorNamespace, "service/"+metricsService, 8443)
+		}
+		status, body, err := harness.GetMetrics(ctx, url, token.Status.Token)
+		if err != nil {
+			url = "" // kubectl ends with a connection that the Pod has closed
+		}
+		return status, body, err
 	}
 	// The operator caches the API server's authorization decisions, so the binding takes effect
 	// late.
@@ -80,7 +87,7 @@ func testMetrics(t *testing.T) {
 	}{{"without a token", nil, http.StatusUnauthorized}, {"without the permission", stranger, http.StatusForbidden}} {
 		var status int
 		var body string
-		waitFor(t, suite.operatorNamespace, "metrics", patience, func(ctx context.Context) (err error) { // a forwarded connection may end
+		waitFor(t, suite.operatorNamespace, "metrics", patience, func(ctx context.Context) (err error) {
 			status, body, err = scrape(ctx, test.as)
 			return err
 		})
