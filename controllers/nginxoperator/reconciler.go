@@ -138,8 +138,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	observed := brought.live.Observe(outcome.Children())
 	updated, untilChanged := status.Compute(object, observed, outcome, time.Now())
 
-	if status.IsNewGood(object.Status.LastGoodRevision, updated.LastGoodRevision, outcome) {
-		afterGood = requeue.Soon // the earlier record is deleted then, and a rollout slot may be free
+	if status.IsNewGood(object.Status.LastGoodRevision, updated.LastGoodRevision, outcome) ||
+		len(updated.FailedRevisions) < len(object.Status.FailedRevisions) {
+		afterGood = requeue.Soon // the earlier records are deleted then, and a rollout slot may be free
 	}
 	place, err = r.rollouts(brought.live).EvaluateForFleet(updated.LastGoodRevision, outcome.Decision, failed, outcome.Failure)
 	if err != nil {
