@@ -77,7 +77,7 @@ func (in view) connect(name string, number int32) string {
 	listens := slices.ContainsFunc(pod.Spec.Containers, func(container corev1.Container) bool {
 		return slices.ContainsFunc(container.Ports, func(port corev1.ContainerPort) bool { return port.ContainerPort == number })
 	})
-	if !listens || !isReady(pod) {
+	if !listens || !world.IsReady(pod) {
 		return fmt.Sprintf("Pod %s does not serve %d", name, number)
 	}
 	for _, policy := range list[networkingv1.NetworkPolicy](in, storage.NetworkPolicies) {

@@ -74,13 +74,7 @@ func list[T any, P storage.Typed[T]](in view, of *storage.Resource) (out []P) {
 // ready returns the ready Pods that are not being deleted.
 func (in view) ready() []*corev1.Pod {
 	return slices.DeleteFunc(list[corev1.Pod](in, storage.Pods), func(pod *corev1.Pod) bool {
-		return pod.Labels["app.kubernetes.io/instance"] != "web" || pod.DeletionTimestamp != nil || !isReady(pod)
-	})
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		return pod.Labels["app.kubernetes.io/instance"] != "web" || pod.DeletionTimestamp != nil || !world.IsReady(pod)
 	})
 }
 

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,7 +35,7 @@ func observe(w *world.World) *observer {
 	o := &observer{w: w}
 	w.OnQuiet = func() {
 		state := w.State()
-		for _, problem := range append(check.Moment(state), o.watcher.Moment(state)...) {
+		for _, problem := range slices.Concat(check.Moment(state), o.watcher.Moment(state), w.Audit()) {
 			w.Note("found: %s", problem)
 			o.found = append(o.found, fmt.Sprintf("at %s, %s", time.Now().Format(time.TimeOnly), problem))
 		}
@@ -63,13 +64,12 @@ func (o *observer) finish() []string {
 		o.found = append(o.found, fmt.Sprintf("%d requests at steady state", count))
 	}
 	state := w.State()
-	for _, invariant := range []func(*check.State) []string{check.Settled, check.Truthful, check.Replicas, check.Stale} {
+	for _, invariant := range []func(*check.State) []string{check.Settled, check.Moment} {
 		o.found = append(o.found, invariant(state)...)
 	}
 	history := w.History()
 	o.found = append(o.found, w.Problems...)
-	o.found = append(o.found, w.Unmounted()...)
-	o.found = append(o.found, w.RolledBack()...)
+	o.found = append(o.found, w.Audit()...)
 	o.found = append(o.found, w.Unbounded()...)
 	o.found = append(o.found, check.Templates(history)...)
 	o.found = append(o.found, check.Returns(history)...)

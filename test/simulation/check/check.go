@@ -23,10 +23,15 @@ import (
 type State struct {
 	Instances   []*v1alpha2.NginxOperator
 	Deployments []*appsv1.Deployment
-	// Children has all objects of the kinds that the operator creates, except its records.
+	// Children has all objects of the kinds that the operator creates, except its records and the
+	// EndpointSlices of the controller.
 	Children []*unstructured.Unstructured
-	// Records has the names of the ControllerRevisions.
-	Records map[string]bool
+	// Records has the names of the ControllerRevisions. Mounted has the names of the ConfigMaps that
+	// Pods and ReplicaSets mount.
+	Records, Mounted map[string]bool
+	// Unproven has the instances whose rollout fails with Pods that never served, although others
+	// served before.
+	Unproven map[string]bool
 	// Pods has all Pods.
 	Pods []*corev1.Pod
 	// Now is the operator's time.
@@ -91,63 +96,6 @@ func Settled(s *State) []string {
 	return out
 }
 
-// Truthful returns the contradictions between a Ready status and the Deployment. It applies at
-// every moment at which the operator's caches are current and nothing is in progress.
-func Truthful(s *State) []string {
-	var out []string
-	for _, instance := range s.Instances {
-		if !meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha2.ConditionReady) {
-			continue
-		}
-		d := s.deployment(instance.Name)
-		if d == nil {
-			out = append(out, instance.Name+": Ready without a Deployment")
-			continue
-		}
-		if status := d.Status; status.ReadyReplicas < *d.Spec.Replicas || status.UpdatedReplicas < *d.Spec.Replicas {
-			out = append(out, fmt.Sprintf("%s: Ready with %d of %d replicas ready and %d updated",
-				instance.Name, status.ReadyReplicas, *d.Spec.Replicas, status.UpdatedReplicas))
-		}
-	}
-	return out
-}
-
-// Replicas returns the Deployments without an autoscaler whose number of replicas differs from the
-// spec.
-func Replicas(s *State) []string {
-	var out []string
-	for _, instance := range s.Instances {
-		d := s.deployment(instance.Name)
-		if d == nil || instance.Spec.Autoscaling != nil || instance.Spec.Replicas == nil {
-			continue
-		}
-		if *d.Spec.Replicas != *instance.Spec.Replicas {
-			out = append(out, fmt.Sprintf("%s: %d replicas, the spec has %d", instance.Name, *d.Spec.Replicas, *instance.Spec.Replicas))
-		}
-	}
-	return out
-}
-
-// Stale returns the children that no spec declares.
-func Stale(s *State) []string {
-	declared := map[string]bool{}
-	for _, instance := range s.Instances {
-		declared["Ingress/"+instance.Name] = instance.Spec.Expose != nil && instance.Spec.Expose.Ingress != nil
-		declared["HorizontalPodAutoscaler/"+instance.Name] = instance.Spec.Autoscaling != nil
-		declared["Deployment/"+instance.Name] = true
-	}
-	var out []string
-	for _, child := range s.Children {
-		switch child.GetKind() {
-		case "Ingress", "HorizontalPodAutoscaler", "Deployment":
-			if metav1.GetControllerOf(child) != nil && !declared[child.GetKind()+"/"+child.GetName()] {
-				out = append(out, fmt.Sprintf("%s %s is stale", child.GetKind(), child.GetName()))
-			}
-		}
-	}
-	return out
-}
-
 // Same returns the differences between the children of two clusters that got the same inputs in
 // different ways. Differences that the history may cause do not count: ConfigMaps that no
 // Deployment mounts, the names of container ports, and the numbers that the API server allocates.
@@ -186,17 +134,8 @@ func excerpts(a, b string) (string, string) {
 func (s *State) comparable() map[string]string {
 	mounted := map[string]bool{}
 	for _, d := range s.Deployments {
-		for _, volume := range d.Spec.Template.Spec.Volumes {
-			if volume.ConfigMap != nil {
-				mounted[volume.ConfigMap.Name] = true
-			}
-			if volume.Projected != nil {
-				for _, source := range volume.Projected.Sources {
-					if source.ConfigMap != nil {
-						mounted[source.ConfigMap.Name] = true
-					}
-				}
-			}
+		for _, name := range MountedConfigMaps(&d.Spec.Template.Spec) {
+			mounted[name] = true
 		}
 	}
 	autoscaled := map[string]bool{}

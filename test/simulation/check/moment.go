@@ -20,9 +20,9 @@ import (
 
 // Moment returns the violated invariants.
 func Moment(s *State) []string {
-	out := Truthful(s)
+	var out []string
 	for _, invariant := range []func(*State, *v1alpha2.NginxOperator) string{
-		reported, valid, loud, unstalled, mended, patient, renewed, free, awaited, numbered, recorded, admitted,
+		reported, truthful, valid, loud, unstalled, mended, named, patient, renewed, free, awaited, recorded, admitted, sparse, complete,
 	} {
 		for _, instance := range s.Instances {
 			if problem := invariant(s, instance); problem != "" {
@@ -45,6 +45,26 @@ func reported(_ *State, instance *v1alpha2.NginxOperator) string {
 	}
 	if ready.ObservedGeneration != instance.Generation {
 		return fmt.Sprintf("Ready is about generation %d, the object has %d", ready.ObservedGeneration, instance.Generation)
+	}
+	return ""
+}
+
+// truthful requires that all Pods of a Ready instance are ready and updated, and that their number is
+// that of the spec.
+func truthful(s *State, instance *v1alpha2.NginxOperator) string {
+	d := s.deployment(instance.Name)
+	switch {
+	case !meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha2.ConditionReady):
+		return ""
+	case d == nil:
+		return "Ready without a Deployment"
+	case d.Status.ReadyReplicas < *d.Spec.Replicas || d.Status.UpdatedReplicas < *d.Spec.Replicas:
+		return fmt.Sprintf("Ready with %d of %d replicas ready and %d updated",
+			d.Status.ReadyReplicas, *d.Spec.Replicas, d.Status.UpdatedReplicas)
+	}
+	isFree := s.Refuses || instance.Spec.Paused || instance.Spec.Autoscaling != nil || instance.Spec.Replicas == nil
+	if !isFree && *d.Spec.Replicas != *instance.Spec.Replicas {
+		return fmt.Sprintf("Ready with %d replicas, the spec has %d", *d.Spec.Replicas, *instance.Spec.Replicas)
 	}
 	return ""
 }
@@ -75,22 +95,14 @@ func loud(s *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// unstalled requires that a stalled rollout of an image other than the last good one is rolled
-// back.
+// unstalled requires that a failing rollout is rolled back, unless its Pods served before.
 func unstalled(s *State, instance *v1alpha2.NginxOperator) string {
-	d, good := s.deployment(instance.Name), instance.Status.LastGoodRevision
-	rollout := ptr.Deref(instance.Spec.Rollout, v1alpha2.Rollout{})
-	if d == nil || good == nil || s.Refuses || instance.Spec.Paused || d.Spec.Paused || !ptr.Deref(rollout.AutomaticRollback, true) {
+	d, rollout := s.deployment(instance.Name), ptr.Deref(instance.Spec.Rollout, v1alpha2.Rollout{})
+	if d == nil || !s.Unproven[instance.Name] || s.Refuses || instance.Spec.Paused || d.Spec.Paused ||
+		!ptr.Deref(rollout.AutomaticRollback, true) {
 		return ""
 	}
-	stalled := false
-	for _, condition := range d.Status.Conditions {
-		stalled = stalled || condition.Reason == "ProgressDeadlineExceeded"
-	}
-	if image := d.Spec.Template.Spec.Containers[0].Image; stalled && image != good.Image {
-		return fmt.Sprintf("the rollout of image %s has stalled, and is not rolled back", image)
-	}
-	return ""
+	return "the rollout fails, and is not rolled back: " + TemplatePods(&d.Spec.Template)
 }
 
 // missingObject matches the kubelet's message about a missing object of an environment variable.
@@ -166,16 +178,6 @@ func free(s *State, instance *v1alpha2.NginxOperator) string {
 		}
 	}
 	return ""
-}
-
-// numbered requires that a Ready instance has the number of replicas in its spec.
-func numbered(s *State, instance *v1alpha2.NginxOperator) string {
-	d := s.deployment(instance.Name)
-	if d == nil || s.Refuses || instance.Spec.Paused || instance.Spec.Autoscaling != nil || instance.Spec.Replicas == nil ||
-		!meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha2.ConditionReady) || *d.Spec.Replicas == *instance.Spec.Replicas {
-		return ""
-	}
-	return fmt.Sprintf("Ready with %d replicas, the spec has %d", *d.Spec.Replicas, *instance.Spec.Replicas)
 }
 
 func waits(instance *v1alpha2.NginxOperator) bool {

@@ -19,7 +19,7 @@ var moment = time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
 // quiet returns a cluster with one ready instance, after a change by the test.
 func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *State {
 	instance := &v1alpha2.NginxOperator{}
-	instance.Name, instance.Generation = "web", 2
+	instance.Name, instance.Generation, instance.Spec.Image = "web", 2, "new"
 	instance.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha2.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 2},
 		{Type: v1alpha2.ConditionDegraded, Status: metav1.ConditionFalse},
@@ -29,6 +29,7 @@ func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *St
 	d.Name, d.Spec.Replicas = "web", ptr.To[int32](1)
 	d.Labels = map[string]string{"operator.example.com/record": "1"}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "new"}}
+	d.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
 	d.Status = appsv1.DeploymentStatus{ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	pod := &corev1.Pod{}
 	pod.Name, pod.Labels = "web-1", map[string]string{"app.kubernetes.io/instance": "web"}
@@ -36,8 +37,16 @@ func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *St
 	out := &State{
 		Instances: []*v1alpha2.NginxOperator{instance}, Deployments: []*appsv1.Deployment{d}, Pods: []*corev1.Pod{pod}, Now: moment,
 		Exists: map[string]bool{"secret/token": true}, Records: map[string]bool{"web-1": true},
+		Children: []*unstructured.Unstructured{child("Service", "web"), child("NetworkPolicy", "web")},
 	}
 	change(out, instance, d)
+	return out
+}
+
+func child(kind, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{"kind": kind}}
+	out.SetName(name)
+	out.SetOwnerReferences([]metav1.OwnerReference{{Kind: "NginxOperator", Name: "web", Controller: ptr.To(true)}})
 	return out
 }
 
@@ -65,18 +74,15 @@ func TestMoment(t *testing.T) {
 		"the status is empty": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Status.Conditions = nil },
 		"has 3":               func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Generation = 3 },
 		"listens on 8081": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
-			s.Children = []*unstructured.Unstructured{{Object: map[string]any{
-				"kind": "NetworkPolicy", "metadata": map[string]any{"name": "web"},
-				"spec": map[string]any{"ingress": []any{map[string]any{"ports": []any{map[string]any{"port": int64(8080)}}}}},
-			}}}
+			s.Children[1].Object["spec"] = map[string]any{"ingress": []any{map[string]any{"ports": []any{map[string]any{"port": int64(8080)}}}}}
 			s.Pods[0].Status.Phase = corev1.PodRunning
 			s.Pods[0].Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 8080}, {ContainerPort: 8081}}}}
 		},
 		"invalid child": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			block(o, v1alpha2.ReasonInvalidChild, "denied")
 		},
-		"its Deployment has no record web-2": func(_ *State, _ *v1alpha2.NginxOperator, d *appsv1.Deployment) {
-			d.Labels["operator.example.com/record"] = "2"
+		"its Deployment has no record web-1": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			delete(s.Records, "web-1")
 		},
 		"its last good revision has no record web-3": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Revision: "web-3"}
@@ -85,10 +91,35 @@ func TestMoment(t *testing.T) {
 			o.Status.Conditions[0].Status = metav1.ConditionFalse
 			d.Spec.Paused, d.Status.UpdatedReplicas = true, 0
 		},
-		"has stalled": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+		"the rollout fails": func(s *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			degrade(o, v1alpha2.ReasonImagePullFailed, "")
-			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Image: "old", Revision: "web-1"}
-			d.Status.Conditions = []appsv1.DeploymentCondition{{Reason: "ProgressDeadlineExceeded"}}
+			s.Unproven = map[string]bool{"web": true}
+		},
+		"1 of 1 replicas ready and 0 updated": func(_ *State, _ *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			d.Status.UpdatedReplicas = 0
+		},
+		"ConfigMap/web-old is left over": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			s.Children = append(s.Children, child("ConfigMap", "web-old"))
+		},
+		"EndpointSlice/web-renamed is left over": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			s.Children = append(s.Children, child("EndpointSlice", "web-renamed"))
+		},
+		"ControllerRevision/web-2 is left over": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			s.Records["web-2"] = true
+		},
+		"has the Pods": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.ForceRedeploy = "1" },
+		"Ingress exists: true": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			s.Children = append(s.Children, child("Ingress", "web"))
+		},
+		"has the entrance": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			o.Spec.Service = &v1alpha2.Service{Annotations: map[string]string{"example.com/note": "1"}}
+		},
+		"does not name the missing configmap/conf": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			o.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "conf"}}
+		},
+		"does not name the missing secret/other": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+			waiting := &corev1.ContainerStateWaiting{Message: `secret "other" not found`}
+			s.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: waiting}}}
 		},
 		"it exists": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			degrade(o, v1alpha2.ReasonRolledBack, `secret "token" not found`)
@@ -119,6 +150,20 @@ func TestMoment(t *testing.T) {
 		if found := Moment(quiet(broken)); len(found) != 1 || !strings.Contains(found[0], want) {
 			t.Errorf("found %v, want one with %q", found, want)
 		}
+	}
+}
+
+// TestSettled verifies that Settled finds an instance that does not match its spec, and Same a child
+// that another cluster does not have.
+func TestSettled(t *testing.T) {
+	sound := func() *State { return quiet(func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {}) }
+	if found := append(Settled(sound()), Same(sound(), sound())...); len(found) > 0 {
+		t.Errorf("a sound cluster: %v", found)
+	}
+	broken := sound()
+	broken.Instances[0].Generation, broken.Children = 3, append(broken.Children, child("Ingress", "web"))
+	if found := append(Settled(broken), Same(broken, sound())...); len(found) != 2 {
+		t.Errorf("found %v, want two", found)
 	}
 }
 

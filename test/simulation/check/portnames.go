@@ -2,9 +2,11 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // servicePortsAnnotation has the ports of the Service by the names of container ports.
@@ -52,4 +54,16 @@ func withPortNames(value any, names map[string]string) any {
 		return out
 	}
 	return value
+}
+
+// Serves reports whether a Pod serves a number of the Service.
+func Serves(pod *corev1.Pod, number int32) bool {
+	mapped := pod.Annotations[servicePortsAnnotation]
+	for _, port := range pod.Spec.Containers[0].Ports {
+		isMapped := slices.ContainsFunc(strings.Split(mapped, ","), func(pair string) bool { return strings.HasPrefix(pair, port.Name+"=") })
+		if slices.Contains(strings.Split(mapped, ","), fmt.Sprintf("%s=%d", port.Name, number)) || !isMapped && port.ContainerPort == number {
+			return true
+		}
+	}
+	return false
 }

@@ -39,7 +39,8 @@ func (k *Kube) scale(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 // endpointSliceController is the value of the managed-by label.
 const endpointSliceController = "endpointslice-controller.k8s.io"
 
-// endpoints maintains one EndpointSlice of a Service for each set of port numbers of its Pods.
+// endpoints maintains one EndpointSlice of a Service for each set of names and numbers of the ports
+// of its Pods.
 func (k *Kube) endpoints(service *corev1.Service) {
 	if len(service.Spec.Selector) == 0 || service.DeletionTimestamp != nil {
 		return
@@ -81,7 +82,7 @@ func (k *Kube) addEndpoint(want map[string]*discoveryv1.EndpointSlice, service *
 			continue
 		}
 		ports = append(ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: ptr.To(number), Protocol: ptr.To(port.Protocol)})
-		name += fmt.Sprintf("-%d", number)
+		name += fmt.Sprintf("-%s-%d", port.Name, number)
 	}
 	slice := want[name]
 	if slice == nil {

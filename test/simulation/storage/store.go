@@ -34,6 +34,9 @@ type Version struct {
 	// Raw is the encoded object.
 	Raw     []byte
 	Deleted bool
+	// Requested is true if a client requested the write, and false if a user or a controller of the
+	// model wrote.
+	Requested bool
 
 	decoded client.Object
 }
@@ -167,7 +170,9 @@ func (s *Store) put(key Key, object map[string]any, deleted bool) *Version {
 	if err != nil {
 		panic(err) // the object was decoded from JSON
 	}
-	version := &Version{Key: key, Revision: s.revision, At: time.Now(), Object: object, Raw: raw, Deleted: deleted}
+	version := &Version{
+		Key: key, Revision: s.revision, At: time.Now(), Object: object, Raw: raw, Deleted: deleted, Requested: s.requested,
+	}
 	s.log = append(s.log, version)
 	if deleted {
 		delete(s.live, key)

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/simulation/check"
@@ -118,82 +116,3 @@ func appendSpec(out []check.Change, version *storage.Version, path ...string) []
 
 // owned reports whether an object has an owner.
 func owned(version *storage.Version) bool { return len(version.Meta().GetOwnerReferences()) > 0 }
-
-// RolledBack returns the rollbacks of changes that had the Pod template of the last good revision.
-// Other Pods cannot repair such a change.
-func (w *World) RolledBack() []string {
-	type past struct{ template, good, revision, failed string }
-	instances := map[string]*past{}
-	var out []string
-	for _, version := range w.Store.Since(0) {
-		before := instances[version.Name]
-		if before == nil {
-			before = &past{}
-			instances[version.Name] = before
-		}
-		switch version.Resource {
-		case storage.Deployments:
-			template, _, _ := unstructured.NestedMap(version.Object, "spec", "template")
-			before.template = fmt.Sprint(template)
-		case storage.NginxOperators:
-			instance := storage.As[v1alpha2.NginxOperator](version)
-			revision, failed := "", ""
-			if good := instance.Status.LastGoodRevision; good != nil {
-				revision = good.Revision
-			}
-			if failures := instance.Status.FailedRevisions; len(failures) > 0 {
-				failed = failures[len(failures)-1].Message
-			}
-			if failed != "" && failed != before.failed && before.good == before.template {
-				out = append(out, fmt.Sprintf("at %s, %s: rolled back, although the Pod template is that of the last good revision: %s",
-					version.At.Format(time.TimeOnly), version.Name, failed))
-			}
-			if revision != before.revision {
-				before.good = before.template
-			}
-			before.revision, before.failed = revision, failed
-		}
-	}
-	return out
-}
-
-// Unmounted returns the ConfigMaps of the operator that were deleted while Pods mounted them.
-func (w *World) Unmounted() []string {
-	var out []string
-	pods, instances := map[storage.Key]*storage.Version{}, map[types.UID]bool{}
-	for _, version := range w.Store.Since(0) {
-		switch version.Resource {
-		case storage.NginxOperators:
-			instances[version.Meta().GetUID()] = !version.Deleted
-		case storage.Pods:
-			pods[version.Key] = version
-			if version.Deleted || version.Meta().GetDeletionTimestamp() != nil {
-				delete(pods, version.Key)
-			}
-		case storage.ConfigMaps:
-			owner := metav1.GetControllerOf(version.Meta())
-			if !version.Deleted || owner == nil || !instances[owner.UID] {
-				continue
-			}
-			for key, pod := range pods {
-				if mounts(pod, version.Name) {
-					out = append(out, fmt.Sprintf("at %s, ConfigMap %s was deleted, and Pod %s mounts it",
-						version.At.Format(time.TimeOnly), version.Name, key.Name))
-					break
-				}
-			}
-		}
-	}
-	return out
-}
-
-// mounts reports whether a Pod has a volume with a ConfigMap.
-func mounts(pod *storage.Version, name string) bool {
-	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
-	for _, volume := range volumes {
-		if found, _, _ := unstructured.NestedString(volume.(map[string]any), "configMap", "name"); found == name {
-			return true
-		}
-	}
-	return false
-}

@@ -58,6 +58,7 @@ type World struct {
 	operator *process
 	random   *rand.Rand
 	quiet    quiet
+	audit    audit
 	// refusedUntil is the time at which the operator has retried all refused writes of children
 	// that Pods depend on.
 	refusedUntil time.Time
@@ -71,7 +72,7 @@ func New(release Release, seed uint64) *World {
 	store := storage.New()
 	w := &World{
 		Store: store, Kube: kube.New(store), Release: release,
-		Certificates: map[string]check.Certificate{}, NodePorts: map[int32]time.Time{},
+		Certificates: map[string]check.Certificate{}, NodePorts: map[int32]time.Time{}, audit: newAudit(),
 		random: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a simulation
 	}
 	w.Must(w.Create(&corev1.Namespace{ObjectMeta: objectMeta("", Namespace)}))

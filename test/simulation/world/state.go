@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,16 +22,25 @@ var ordered = []*storage.Resource{
 
 // State returns the state of the cluster for the invariants.
 func (w *World) State() *check.State {
+	w.follow()
 	out := &check.State{
 		Instances:   list[v1alpha2.NginxOperator](w, storage.NginxOperators),
 		Deployments: list[appsv1.Deployment](w, storage.Deployments),
 		Pods:        list[corev1.Pod](w, storage.Pods),
-		Now:         time.Now(), Exists: map[string]bool{}, Records: map[string]bool{},
+		Now:         time.Now(), Exists: map[string]bool{}, Records: map[string]bool{}, Mounted: map[string]bool{}, Unproven: map[string]bool{},
 		Certificates: w.Certificates, NodePorts: w.NodePorts, Inputs: w.Inputs,
 	}
 	for kind, of := range map[string]*storage.Resource{"secret": storage.Secrets, "configmap": storage.ConfigMaps} {
 		for _, found := range w.Store.List(of, Namespace) {
 			out.Exists[kind+"/"+found.Name] = true
+		}
+	}
+	for name, one := range w.audit.instances {
+		out.Unproven[name] = w.audit.isUnproven(one)
+	}
+	for _, names := range w.audit.mounts {
+		for _, name := range names {
+			out.Mounted[name] = true
 		}
 	}
 	for _, found := range w.Store.List(storage.ControllerRevisions, Namespace) {
@@ -45,9 +55,12 @@ func (w *World) State() *check.State {
 	}
 	for _, of := range []*storage.Resource{
 		storage.ConfigMaps, storage.Services, storage.Deployments, storage.NetworkPolicies, storage.Ingresses, storage.PodDisruptionBudgets,
-		storage.Autoscalers,
+		storage.Autoscalers, storage.EndpointSlices,
 	} {
 		for _, found := range w.Store.List(of, Namespace) {
+			if of == storage.EndpointSlices && found.Meta().GetLabels()[discoveryv1.LabelManagedBy] != "nginx-operator" {
+				continue
+			}
 			out.Children = append(out.Children, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(found.Object)})
 		}
 	}
