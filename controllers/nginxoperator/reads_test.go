@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
 )
 
 // readCounter counts the reads of the cache, and the creations, by Go type.
@@ -78,3 +80,22 @@ func TestReadsOfReconcile(t *testing.T) {
 
 // missingConfig references a ConfigMap that does not exist.
 var missingConfig = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "missing"}}
+
+// TestStatusWithoutDeletedChild verifies that the status of the reconcile that deletes the Ingress
+// has no address of it.
+func TestStatusWithoutDeletedChild(t *testing.T) {
+	p := newProcess(t, fixture.Exposed(v1alpha2.IngressHost{Host: "shop.example.com"}))
+	ingress := read[networkingv1.Ingress](p, "web")
+	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.7"}}
+	if err := p.Status().Update(t.Context(), ingress); err != nil {
+		t.Fatal(err)
+	}
+	p.reconcile()
+	if got := p.status().Addresses; len(got) != 1 {
+		t.Errorf("addresses %v of the Ingress", got)
+	}
+	p.edit(func(s *v1alpha2.NginxOperatorSpec) { s.Expose = nil })
+	if got := p.status().Addresses; len(got) != 0 {
+		t.Errorf("addresses %v without an Ingress", got)
+	}
+}
