@@ -91,7 +91,7 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Failed revisions"
 	FailedRevisions []FailedRevision `json:"failedRevisions,omitempty"`
 
-	// certificates are the usable certificates that spec.tls (a field of v1alpha2) references.
+	// certificates are those of spec.tls (a field of v1alpha2) that the Pods mount.
 	// +optional
 	// +listType=map
 	// +listMapKey=secretName

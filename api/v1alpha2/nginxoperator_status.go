@@ -91,7 +91,7 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Failed revisions"
 	FailedRevisions []FailedRevision `json:"failedRevisions,omitempty"`
 
-	// certificates are the usable certificates that spec.tls references.
+	// certificates are those of spec.tls that the Pods mount.
 	// +optional
 	// +listType=map
 	// +listMapKey=secretName
