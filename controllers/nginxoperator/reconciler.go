@@ -123,11 +123,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{RequeueAfter: brought.again}, nil
 	}
 
-	unusable, unreadable := r.rollouts(brought.live).Unusable(ctx, object, brought.decided.State)
+	rollouts := r.rollouts(brought.live)
+	unusable, unreadable := rollouts.Unusable(ctx, object, brought.decided.State)
 	var failed *v1alpha2.FailedRevision
 	var untilEvaluated, afterGood time.Duration
 	if applyErr == nil || isWritten(brought.live.Deployment(), brought.Applied) {
-		failed, untilEvaluated, err = r.rollouts(brought.live).Evaluate(ctx, object, brought.Applied)
+		failed, untilEvaluated, err = rollouts.Evaluate(ctx, object, brought.Applied)
 		applyErr = errors.Join(applyErr, err)
 	}
 	applyErr = errors.Join(applyErr, unreadable)
@@ -142,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		len(updated.FailedRevisions) < len(object.Status.FailedRevisions) {
 		afterGood = requeue.Soon // the earlier records are deleted then, and a rollout slot may be free
 	}
-	place, err = r.rollouts(brought.live).EvaluateForFleet(updated.LastGoodRevision, outcome.Decision, failed, outcome.Failure)
+	place, err = rollouts.EvaluateForFleet(updated.LastGoodRevision, outcome.Decision, failed, outcome.Failure)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(applyErr, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -96,8 +95,8 @@ func Referrers(reader client.Reader, index string) reference.Referrers {
 			names = append(names, specs.Items[i].Name)
 		}
 		for i := range deployments.Items {
-			if owner := metav1.GetControllerOfNoCopy(&deployments.Items[i]); owner != nil && owner.Kind == "NginxOperator" {
-				names = append(names, owner.Name)
+			if name := cached.ControllingInstance(&deployments.Items[i]); name != "" {
+				names = append(names, name)
 			}
 		}
 		var out []reconcile.Request

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -63,7 +64,7 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 		// The name of a Secret may be too long for a volume, and may have dots.
 		source := &corev1.SecretVolumeSource{SecretName: tls.SecretName, DefaultMode: ptr.To(secretMode)}
 		mount(pod, path.Join(nginxconf.TLSDirectory, tls.SecretName), corev1.Volume{
-			Name: "tls-" + ShortHash(tls.SecretName), VolumeSource: corev1.VolumeSource{Secret: source},
+			Name: cached.CertificateVolume + ShortHash(tls.SecretName), VolumeSource: corev1.VolumeSource{Secret: source},
 		})
 	}
 	if spec.PodTemplate != nil {

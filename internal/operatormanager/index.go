@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -22,7 +23,7 @@ const fieldPrefix = "field:"
 func instanceOf(kind runtime.Object) func(metav1.Object) string {
 	switch kind.(type) {
 	case *appsv1.ControllerRevision, *corev1.ConfigMap, *policyv1.PodDisruptionBudget:
-		return controllingInstance
+		return cached.ControllingInstance
 	case *appsv1.ReplicaSet, *corev1.Pod:
 		return labelledInstance
 	}
@@ -39,13 +40,6 @@ var bucketSeed = maphash.MakeSeed()
 // bucketOf returns the value of the stored InstanceIndex for a value of the InstanceIndex.
 func bucketOf(value string) string {
 	return strconv.FormatUint(maphash.String(bucketSeed, value)%instanceBuckets, 10)
-}
-
-func controllingInstance(child metav1.Object) string {
-	if owner := metav1.GetControllerOfNoCopy(child); owner != nil && owner.Kind == "NginxOperator" {
-		return owner.Name
-	}
-	return ""
 }
 
 // labelledInstance returns the instance of a Pod or a ReplicaSet, from the labels that the Service
