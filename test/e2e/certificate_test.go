@@ -78,7 +78,7 @@ func testWebhookCertificate(t *testing.T) {
 func testConversionComesBack(t *testing.T) {
 	removed := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
 	must(t, suite.admin.Patch(t.Context(), operatorCRD(), client.RawPatch(types.MergePatchType, removed)))
-	took := waitFor(t, suite.operatorNamespace, "the conversion to be back", patience, func(ctx context.Context) error {
+	took := waitFor(t, suite.operatorNamespace, "the conversion to be back", restoreLimit, func(ctx context.Context) error {
 		crd, err := readCRD(ctx)
 		if err != nil {
 			return err

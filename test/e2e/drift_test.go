@@ -26,6 +26,10 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
+// restoreLimit bounds the time until a declared field is restored. The operator watches its
+// children, so the restore is almost immediate.
+const restoreLimit = 10 * time.Second
+
 func testChildren(t *testing.T) {
 	namespace := newNamespace(t, restricted)
 	object := newInstance(t, namespace, "web", 2)
@@ -104,7 +108,7 @@ func testDrift(t *testing.T) {
 		s.Spec.Selector[wellknown.LabelInstance] = "another"
 		s.Spec.Selector["team"] = "nobody"
 	})
-	took := waitFor(t, namespace, "the Service to be restored", patience, func(ctx context.Context) error {
+	took := waitFor(t, namespace, "the Service to be restored", restoreLimit, func(ctx context.Context) error {
 		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ spec: {name: %s}
 	foo := objectOf("tutorial.my.domain/v1", "Foo", "foo")
 	foo.SetNamespace(namespace)
 	becomes := func(want bool) time.Duration {
-		return waitFor(t, namespace, fmt.Sprintf("Foo to have happy: %t", want), patience, func(ctx context.Context) error {
+		return waitFor(t, namespace, fmt.Sprintf("Foo to have happy: %t", want), restoreLimit, func(ctx context.Context) error {
 			if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(foo), foo); err != nil {
 				return err
 			}
