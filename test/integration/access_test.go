@@ -31,9 +31,9 @@ var watchedResources = []string{
 	"ingresses", "networkpolicies", "poddisruptionbudgets", "horizontalpodautoscalers", "httproutes", "podmonitors", "prometheusrules",
 }
 
-// TestOneNamespaceWithoutAccess takes one permission away in each of many namespaces, to list or to
-// watch one kind, while the operator runs, and then starts the next leader. Each time, a change in the
-// namespace with all permissions is applied. When the permissions exist again, the same process
+// TestOneNamespaceWithoutAccess takes one permission away in each of many namespaces, to list one kind
+// or to watch another, while the operator runs, and then starts the next leader. Each time, a change
+// in the namespace with all permissions is applied. When the permissions exist again, the same process
 // reconciles all namespaces.
 func TestOneNamespaceWithoutAccess(t *testing.T) {
 	operator := startWatching(t)
@@ -44,13 +44,12 @@ func TestOneNamespaceWithoutAccess(t *testing.T) {
 		role           *rbacv1.Role
 	}
 	lacks, namespaces := map[string]lack{}, []string{watchedNamespace}
-	for _, resource := range watchedResources {
-		for _, verb := range []string{"list", "watch"} {
-			namespace := "without-" + verb + "-" + resource
-			create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-			lacks[namespace] = lack{verb, resource, grantAll(t, namespace)}
-			namespaces = append(namespaces, namespace)
-		}
+	for i, resource := range watchedResources {
+		verb := []string{"list", "watch"}[i%2]
+		namespace := "without-" + verb + "-" + resource
+		create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		lacks[namespace] = lack{verb, resource, grantAll(t, namespace)}
+		namespaces = append(namespaces, namespace)
 	}
 	operator = startWatcher(t, namespaces...)
 	for _, namespace := range namespaces {

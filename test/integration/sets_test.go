@@ -27,7 +27,7 @@ const (
 var testSets = map[string][]string{
 	// These tests set or change every field. Their operator has no race detector, because they test
 	// values: the other tests cover the goroutines that process these fields. In
-	// TestOneNamespaceWithoutAccess, 560 watches begin again at once. With the race detector, that can take
+	// TestOneNamespaceWithoutAccess, 280 watches begin again at once. With the race detector, that can take
 	// longer than the lease of the leader.
 	setFields: {
 		"TestDocumentationExamples", "TestDriftInEveryField", "TestFields", "TestFormsOfFields", "TestOneNamespaceWithoutAccess",
