@@ -38,7 +38,9 @@ func TestDenialWithAnyCode(t *testing.T) {
 					return &apierrors.StatusError{ErrStatus: denial}
 				}
 				p.edit(func(s *v1alpha2.NginxOperatorSpec) {
-					s.ForceRedeploy = "x"
+					if kind == "Deployment" {
+						s.ForceRedeploy = "x"
+					}
 					s.Service = &v1alpha2.Service{Annotations: map[string]string{"team": "shop"}}
 				})
 				object := p.object()

@@ -29,12 +29,14 @@ import (
 // forged child as the error, which the status reports until the next reconcile.
 func (r *Reconciler) replace(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, applied record.Rendering, forged *apply.Forged,
-	decided rollout.State,
+	decided rollout.Decision,
 ) (out writing, err error) {
 	out.Applied, out.live = &applied, state
 	found := []*apply.Forged{forged}
 	if _, isConfigMap := forged.Child.(*corev1.ConfigMap); isConfigMap {
-		again, err := r.renderChildren(ctx, object, state, applied.Declaration, operand.NewSuffix())
+		again, err := r.renderChildren(ctx, object, state, wanted{
+			of: applied.Declaration, entrance: decided.Entrance, running: applied.Inputs.Running, suffix: operand.NewSuffix(),
+		})
 		if err == nil {
 			again.Recorded = again.Recorded || applied.Recorded
 			out, err = r.change(ctx, object, state, again, decided)

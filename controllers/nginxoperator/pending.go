@@ -26,7 +26,7 @@ func (r *Reconciler) pending(
 	if err != nil {
 		return nil, err
 	}
-	stale, err := state.Stale(children, operand.Unrendered(&object.Spec, in))
+	stale, err := state.Stale(children, operand.Unrendered(&of.EntranceObject().Spec, in))
 	if err != nil {
 		return nil, err
 	}

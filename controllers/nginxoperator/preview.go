@@ -30,7 +30,7 @@ type Preview struct {
 }
 
 // Preview makes the writes of a reconcile, but not the status. It ignores spec.paused, the fleet
-// rollout, and bridges of renamed ports. The client of the Applier must make dry runs of the
+// rollout, and bridges of renamed ports, and has the entrance that follows the Pods. The client of the Applier must make dry runs of the
 // writes. The Reconciler needs only Client, Applier, ConfigMaps, Secrets, Optional, and Release. It
 // calls refused after the first refusal, and then writes the other children as well, so that the
 // API server validates all of them. It returns an error if an object cannot be read. Refusals of
@@ -79,7 +79,7 @@ func (r *Reconciler) renderAdopted(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of *record.Declaration,
 ) (record.Rendering, live.State, error) {
 	for i := 0; ; i++ {
-		rendered, err := r.renderChildren(ctx, object, state, of, "")
+		rendered, err := r.renderWhole(ctx, object, state, of)
 		if err != nil || i == maxAdoptions {
 			return rendered, state, err
 		}
@@ -135,6 +135,17 @@ func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperato
 	if err != nil || declared == nil {
 		return nil, failure.Blockers(found.Invalid), err
 	}
-	rendered, err := r.renderChildren(ctx, object, state, declared, "")
+	rendered, err := r.renderWhole(ctx, object, state, declared)
 	return rendered.Children, nil, err
+}
+
+// renderWhole returns the children of a declaration, with its entrance.
+func (r *Reconciler) renderWhole(
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of *record.Declaration,
+) (record.Rendering, error) {
+	running, err := state.Running()
+	if err != nil {
+		return record.Rendering{Declaration: of}, err
+	}
+	return r.renderChildren(ctx, object, state, wanted{of: of, running: running})
 }

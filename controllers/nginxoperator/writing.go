@@ -51,18 +51,23 @@ func (r *Reconciler) carryOut(
 	}
 
 	spec := &decided.Apply.Object.Spec
-	rendered, err := r.renderChildren(ctx, object, state, decided.Apply, "")
+	want, err := r.wantedBy(ctx, object, state, decided)
+	rendered := record.Rendering{Declaration: decided.Apply}
+	if err == nil {
+		rendered, err = r.renderChildren(ctx, object, state, want)
+	}
 	if err != nil {
 		// The live children are unknown. Report the declaration without children.
 		failed := status.Written{Applied: &record.Rendering{Declaration: rendered.Declaration}, Failure: status.WriteFailure(err, spec)}
 		return writing{Written: failed, live: state}, err
 	}
 	// The annotation of a Deployment is gone with it. The record of a spec that is not applied must
-	// not be.
-	rendered.Recorded = rendered.Recorded || decided.State != rollout.StateCurrent
-	out, err := r.change(ctx, object, state, rendered, decided.State)
+	// not be, unless the Deployment would be created from the spec.
+	isNeeded := decided.State == rollout.StateBlocked || decided.State == rollout.StateRolledBack
+	rendered.Recorded = rendered.Recorded || isNeeded
+	out, err := r.change(ctx, object, state, rendered, decided)
 	if forged := apply.IsForged(err); forged != nil && !record.IsUnusable(err) {
-		out, err = r.replace(ctx, object, out.live, rendered, forged, decided.State)
+		out, err = r.replace(ctx, object, out.live, rendered, forged, decided)
 	}
 	out.Failure = status.WriteFailure(err, spec)
 	return out, err
@@ -70,10 +75,10 @@ func (r *Reconciler) carryOut(
 
 // change applies the children, or describes the changes if the object is paused.
 func (r *Reconciler) change(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.State,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.Decision,
 ) (writing, error) {
 	out := writing{Written: status.Written{Applied: &of}, live: state}
-	spec, running := &of.Object.Spec, of.Inputs.Running
+	spec, entrance, running := &of.Object.Spec, &of.EntranceObject().Spec, of.Inputs.Running
 	if object.Spec.Paused {
 		var err error
 		if _, out.again, err = r.bridges(state).Ensure(ctx, object, running, nil); err == nil {
@@ -82,7 +87,7 @@ func (r *Reconciler) change(
 		return out, err
 	}
 
-	hold, bridged, err := r.bridges(state).Ensure(ctx, object, running, operand.ServedPorts(spec, running))
+	hold, bridged, err := r.bridges(state).Ensure(ctx, object, running, operand.ServedPorts(entrance, of.Inputs))
 	if err != nil || hold {
 		out.hold, out.again = hold, bridged
 		return out, err
@@ -90,7 +95,10 @@ func (r *Reconciler) change(
 	var applied apply.Applied
 	applied, out.live, err = r.apply(ctx, object, state, of, decided)
 	delays := []time.Duration{bridged, applied.RequeueAfter}
-	if operand.HasInterimNames(spec, running) {
+	if operand.HoldsRoute(entrance, of.Inputs) {
+		delays = append(delays, requeue.UntilObserved)
+	}
+	if operand.HasInterimNames(entrance, of.Inputs) {
 		delays = append(delays, requeue.Soon) // no event follows the operator's own writes
 	}
 	for _, contested := range applied.Contested {
@@ -111,9 +119,9 @@ func (r *Reconciler) change(
 // refused deletion, does not stop the other writes and deletions. No refused child stops a rollback.
 // apply also returns the live state after the writes.
 func (r *Reconciler) apply(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.State,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.Decision,
 ) (apply.Applied, live.State, error) {
-	records, err := r.store(state).Earlier(ctx, object, of)
+	records, err := r.store(state).Earlier(ctx, object, of, decided.Good)
 	if err != nil {
 		return apply.Applied{}, state, err
 	}
@@ -123,8 +131,8 @@ func (r *Reconciler) apply(
 	ordered, independent := inOrder(of, records)
 	applied, err := r.Applier.ApplyAll(ctx, object, state, of.Contents(), ordered, independent)
 	state = state.With(applied.Written...)
-	if err != nil && decided == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
-		needed, again := r.Applier.ApplyAll(ctx, object, state, of.Contents(), slices.DeleteFunc(ordered, isEntrance), nil)
+	if err != nil && decided.State == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
+		needed, again := r.Applier.ApplyAll(ctx, object, state, of.Contents(), slices.DeleteFunc(ordered, operand.IsEntrance), nil)
 		state = state.With(needed.Written...)
 		if apply.StartsOver(again) {
 			err = again
@@ -133,19 +141,13 @@ func (r *Reconciler) apply(
 	if err != nil {
 		return apply.Applied{}, state, err
 	}
-	failed, state, err := r.deleteStale(ctx, object, state, of, slices.Concat(ordered, independent, []client.Object{of.Revision}))
+	needed := slices.Concat(ordered, independent, []client.Object{of.Revision})
+	if decided.Good != nil {
+		needed = append(needed, decided.Good.Revision)
+	}
+	failed, state, err := r.deleteStale(ctx, object, state, of, needed)
 	applied.Failures = append(applied.Failures, failed...)
 	return applied, state, err
-}
-
-// isEntrance reports whether a child lets clients reach the Pods. The Pods of the last good revision
-// need no change of it.
-func isEntrance(child client.Object) bool {
-	switch child.(type) {
-	case *corev1.Service, *networkingv1.NetworkPolicy:
-		return true
-	}
-	return false
 }
 
 // inOrder returns the children that Pods depend on, the records, and the Deployment, in the order of
@@ -199,7 +201,7 @@ func retryOf(err error, spec *v1alpha2.NginxOperatorSpec) (time.Duration, error)
 func (r *Reconciler) deleteStale(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, children []client.Object,
 ) (failed []apply.Failure, after live.State, err error) {
-	stale, err := state.Stale(children, operand.Unrendered(&of.Object.Spec, of.Inputs))
+	stale, err := state.Stale(children, operand.Unrendered(&of.EntranceObject().Spec, of.Inputs))
 	if err != nil {
 		return nil, state, err
 	}

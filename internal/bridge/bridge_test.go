@@ -34,12 +34,12 @@ func TestBridge(t *testing.T) {
 		Containers: []operand.ContainerPort{{Name: "http", Number: 8080, Listens: 8080}, {Name: "admin", Number: 9000, Listens: 9000}},
 		Service:    []corev1.ServicePort{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}},
 	}
-	names, renamed := newNames(before.Service, operand.ServedPorts(&object.Spec, before))
+	names, renamed := newNames(before.Service, operand.ServedPorts(&object.Spec, operand.Inputs{Running: before}))
 	if diff := cmp.Diff(map[int32]string{8080: "web", 9000: "admin"}, names); diff != "" || !renamed {
 		t.Fatalf("names, one of them new: %t (-want +got):\n%s", renamed, diff)
 	}
 	same := fixture.NewObject(fixture.Ports("http", 8080, "admin", 9000))
-	if _, renamed := newNames(before.Service, operand.ServedPorts(&same.Spec, before)); renamed {
+	if _, renamed := newNames(before.Service, operand.ServedPorts(&same.Spec, operand.Inputs{Running: before})); renamed {
 		t.Error("what has its name is renamed")
 	}
 	source := sliceWith("http", 8080, "admin", 9000)

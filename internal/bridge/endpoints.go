@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -137,4 +138,19 @@ func (b Bridges) remove(ctx context.Context, bridge *discoveryv1.EndpointSlice) 
 	}
 	bridgesSeen.forget(client.ObjectKeyFromObject(bridge))
 	return nil
+}
+
+// HasEndpoints reports whether a port of the Service has ready endpoints of the EndpointSlice
+// controller.
+func (b Bridges) HasEndpoints(ctx context.Context, object *v1alpha2.NginxOperator, number int32) (bool, error) {
+	ports := b.Live.Service().Spec.Ports
+	at := slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return port.Port == number })
+	if at < 0 {
+		return false, nil
+	}
+	_, controllers, err := b.stored(ctx, object)
+	ready := slices.DeleteFunc(controllers, func(slice discoveryv1.EndpointSlice) bool {
+		return !slices.ContainsFunc(slice.Endpoints, func(one discoveryv1.Endpoint) bool { return ptr.Deref(one.Conditions.Ready, true) })
+	})
+	return portsOf(ready)[ports[at].Name] != nil, err
 }

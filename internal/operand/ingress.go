@@ -1,8 +1,6 @@
 package operand
 
 import (
-	"slices"
-
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -27,7 +25,7 @@ func desiredIngress(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.Ing
 	}
 	ingress.Annotations = withUsers(form.Annotations, nil)
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-		Name: object.Name, Port: networkingv1.ServiceBackendPort{Number: backendPort(&object.Spec, in.Running)},
+		Name: object.Name, Port: networkingv1.ServiceBackendPort{Number: backendPort(&object.Spec, in)},
 	}}
 	for _, host := range form.Hosts {
 		rule := &networkingv1.HTTPIngressRuleValue{}
@@ -44,16 +42,4 @@ func desiredIngress(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.Ing
 		}
 	}
 	return ingress
-}
-
-// backendPort returns the port number that the Ingress or HTTPRoute references: the first declared
-// port without TLS, or else the first port. If no ready Pod serves it yet, but ready Pods serve the
-// current port number, that number stays.
-func backendPort(spec *v1alpha2.NginxOperatorSpec, now Running) int32 {
-	ports := declaredPorts(spec, now)
-	first := ports[max(0, slices.IndexFunc(ports, func(port Port) bool { return !port.tls }))].Number
-	if !now.ready.Has(first) && now.ready.Has(now.exposed) && Serves(now.Service, now.exposed) {
-		return now.exposed
-	}
-	return first
 }

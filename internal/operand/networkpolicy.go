@@ -18,26 +18,72 @@ import (
 // and any source to the ports for probes and metrics: no peer selects the node address of the
 // kubelet, and the location of Prometheus is unknown. All ports are numbers, because OVN-Kubernetes
 // takes the name of a port for the number 0. While Pods with different numbers run, the
-// NetworkPolicy has the numbers of all of them, but none of Pods that only have the labels.
+// NetworkPolicy has the numbers of all of them, but none of Pods that only have the labels. Numbers
+// that only new Pods serve have the peers of these Pods.
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = ObjectMeta(object, in)
 	policy.Spec.PodSelector = metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
 
-	serving := listening(ServedPorts(&object.Spec, in.Running), in.Running)
-	forAll := in.Running.health().Insert(defaults.HealthPort(&object.Spec))
-	if port := defaults.MetricsPort(&object.Spec); port != 0 {
-		forAll.Insert(port)
+	entrance, coming := portsByDeclaration(&object.Spec, in)
+	serving := listening(entrance, in.Running)
+	added := listening(coming, in.Running).Difference(serving)
+	forAll := in.Running.health()
+	for _, spec := range []*v1alpha2.NginxOperatorSpec{&object.Spec, in.Pods} {
+		if spec == nil {
+			continue
+		}
+		forAll.Insert(defaults.HealthPort(spec))
+		if port := defaults.MetricsPort(spec); port != 0 {
+			forAll.Insert(port)
+		}
 	}
 
-	if declared := object.Spec.NetworkPolicy; declared != nil && len(declared.From) > 0 {
-		// A number can be served by some Pods, and have the probes of others. The kubelet reaches it
-		// in any case: a Pod always admits its own node.
-		policy.Spec.Ingress = append(ruleOf(serving, declared.From), ruleOf(forAll.Difference(serving), nil)...)
-		return policy
+	// A number can be served by some Pods, and have the probes of others. The kubelet reaches it in
+	// any case: a Pod always admits its own node.
+	for _, one := range []struct {
+		numbers sets.Set[int32]
+		from    []networkingv1.NetworkPolicyPeer
+	}{{serving, peersOf(&object.Spec)}, {added, peersOf(in.Pods)}} {
+		if len(one.from) == 0 {
+			forAll = forAll.Union(one.numbers)
+			continue
+		}
+		policy.Spec.Ingress = append(policy.Spec.Ingress, ruleOf(one.numbers, one.from)...)
+		forAll = forAll.Difference(one.numbers)
 	}
-	policy.Spec.Ingress = ruleOf(serving.Union(forAll), nil)
+	policy.Spec.Ingress = append(policy.Spec.Ingress, ruleOf(forAll, nil)...)
 	return policy
+}
+
+// peersOf returns the declared peers, or nil for all.
+func peersOf(spec *v1alpha2.NginxOperatorSpec) []networkingv1.NetworkPolicyPeer {
+	if spec == nil || spec.NetworkPolicy == nil {
+		return nil
+	}
+	return spec.NetworkPolicy.From
+}
+
+// portsByDeclaration returns the ports of the Service: those of the entrance, and those that only the
+// new Pods declare.
+func portsByDeclaration(spec *v1alpha2.NginxOperatorSpec, in Inputs) (entrance, coming []Port) {
+	of := sets.New[int32]()
+	if in.Pods != nil {
+		for _, port := range defaults.ServicePorts(in.Pods) {
+			of.Insert(port.Number)
+		}
+	}
+	for _, port := range defaults.ServicePorts(spec) {
+		of.Delete(port.Number)
+	}
+	for _, port := range ServedPorts(spec, in) {
+		if of.Has(port.Number) {
+			coming = append(coming, port)
+		} else {
+			entrance = append(entrance, port)
+		}
+	}
+	return entrance, coming
 }
 
 // listening returns the numbers on which new Pods and running Pods listen for ports of the Service.

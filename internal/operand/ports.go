@@ -128,22 +128,59 @@ func leavingPorts(declared []Port, now Running) []Port {
 	return out
 }
 
-// ServedPorts returns all ports of the Service: the declared ports, and the ports that Pods still
+// withComing adds the ports of new Pods to the ports of the entrance, once ready Pods serve them. A
+// number of both is that of the entrance. Then it removes the ports that no Pod serves any more.
+func withComing(declared []Port, in Inputs) []Port {
+	if in.Pods == nil {
+		return declared
+	}
+	isIn := func(ports []Port) func(Port) bool {
+		return func(port Port) bool {
+			return slices.ContainsFunc(ports, func(other Port) bool { return other.Number == port.Number })
+		}
+	}
+	coming := slices.DeleteFunc(declaredPorts(in.Pods, in.Running), func(port Port) bool {
+		return isIn(declared)(port) || !in.Running.ready.Has(port.Number)
+	})
+	if len(coming) == 0 {
+		return declared
+	}
+
+	served := namesOf(in.Running.Containers)
+	out := slices.DeleteFunc(declared, func(port Port) bool { return served[port.Number] == "" })
+	names, nodePorts := sets.New[string](), sets.New[int32]()
+	for _, port := range out {
+		names.Insert(port.Name)
+		nodePorts.Insert(port.nodePort)
+	}
+	for _, port := range coming {
+		port.Name = freeName(port.Name, port.Number, names.Has)
+		names.Insert(port.Name)
+		if nodePorts.Has(port.nodePort) {
+			port.nodePort = 0
+		}
+		out = append(out, port)
+	}
+	return out
+}
+
+// ServedPorts returns all ports of the Service: the declared ports, and the other ports that Pods
 // serve.
-func ServedPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
-	out, _ := servedPorts(spec, now)
+func ServedPorts(entrance *v1alpha2.NginxOperatorSpec, in Inputs) []Port {
+	out, _ := servedPorts(entrance, in)
 	return out
 }
 
 // HasInterimNames reports whether a port of the Service gets a temporary name. Once the Service is
 // written, its ports can get their own names.
-func HasInterimNames(spec *v1alpha2.NginxOperatorSpec, now Running) bool {
-	_, interim := servedPorts(spec, now)
+func HasInterimNames(entrance *v1alpha2.NginxOperatorSpec, in Inputs) bool {
+	_, interim := servedPorts(entrance, in)
 	return interim
 }
 
-func servedPorts(spec *v1alpha2.NginxOperatorSpec, now Running) (out []Port, hasInterim bool) {
-	declared := declaredPorts(spec, now)
+func servedPorts(entrance *v1alpha2.NginxOperatorSpec, in Inputs) (out []Port, hasInterim bool) {
+	now := in.Running
+	declared := withComing(declaredPorts(entrance, now), in)
 	out = slices.Concat(declared, leavingPorts(declared, now))
 	hasInterim = interim(out, now.Service)
 	keepNodePorts(out, now)

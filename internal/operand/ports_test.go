@@ -341,7 +341,7 @@ func TestNamesGoRoundInSteps(t *testing.T) {
 				if step == 3 {
 					t.Fatalf("%v to %v does not end", before, after)
 				}
-				isLast := !HasInterimNames(&object.Spec, now)
+				isLast := !HasInterimNames(&object.Spec, Inputs{Running: now})
 				now.Service = next
 				if isLast && !cmp.Equal(DesiredService(object, Inputs{Running: now}).Spec.Ports, next) {
 					t.Errorf("%v to %v, step %d: another step follows, and no port has an interim name", before, after, step)

@@ -83,6 +83,8 @@ type Running struct {
 	everywhere sets.Set[int32]
 	// ready has the numbers of the Service that ready Pods serve.
 	ready sets.Set[int32]
+	// unreached has a number that ready Pods serve, and that has no endpoints yet.
+	unreached sets.Set[int32]
 	// exposed is the port number that the HTTPRoute or Ingress references, or 0 if neither exists.
 	exposed int32
 }

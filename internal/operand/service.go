@@ -21,7 +21,7 @@ func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 		Spec:       corev1.ServiceSpec{Type: defaults.ServiceType(&object.Spec), Selector: wellknown.Selector(object.Name)},
 	}
 	service.ResourceVersion = in.Running.ServiceVersion
-	for _, port := range ServedPorts(&object.Spec, in.Running) {
+	for _, port := range ServedPorts(&object.Spec, in) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
 			Name: port.Name, Port: port.Number, TargetPort: intstr.FromString(port.target),
 			Protocol: corev1.ProtocolTCP, AppProtocol: orNil(port.appProtocol), NodePort: port.nodePort,

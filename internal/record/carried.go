@@ -130,9 +130,33 @@ func (s Store) Carry(ctx context.Context, object *v1alpha2.NginxOperator, of *Re
 	return nil
 }
 
-// Earlier returns the record of the last good revision, with its data, if it is not a
-// ControllerRevision yet, and a rendering is of another revision. Otherwise it returns nil.
-func (s Store) Earlier(ctx context.Context, object *v1alpha2.NginxOperator, of Rendering) ([]client.Object, error) {
+// Earlier returns the record of the good declaration, which can be nil, with its data, if it does not
+// exist and a rendering is of another revision. It returns the same for the last good revision of the
+// status.
+func (s Store) Earlier(
+	ctx context.Context, object *v1alpha2.NginxOperator, of Rendering, known *Declaration,
+) ([]client.Object, error) {
+	carried, err := s.carriedGood(ctx, object, of)
+	if err != nil || known == nil || known.Revision.Name == of.Revision.Name {
+		return carried, err
+	}
+	records, err := s.Live.Records()
+	if err != nil {
+		return nil, err
+	}
+	hasName := func(one client.Object) bool { return one.GetName() == known.Revision.Name }
+	if slices.ContainsFunc(carried, hasName) ||
+		slices.ContainsFunc(records, func(one appsv1.ControllerRevision) bool { return hasName(&one) }) {
+		return carried, nil
+	}
+	out := known.Revision.DeepCopy()
+	out.Data.Raw, err = NewRendering(known).contents.record(ctx)
+	return append(carried, out), err
+}
+
+// carriedGood returns the record of the last good revision of the status if only the Deployment
+// carries it.
+func (s Store) carriedGood(ctx context.Context, object *v1alpha2.NginxOperator, of Rendering) ([]client.Object, error) {
 	good := object.Status.LastGoodRevision
 	if good == nil || good.Revision == of.Revision.Name || object.Status.FirstDeclarationHash == "" {
 		return nil, nil

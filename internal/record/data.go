@@ -13,6 +13,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/validation"
 )
 
 const (
@@ -109,7 +110,7 @@ func (kept Data) Restore(object *v1alpha2.NginxOperator) (*v1alpha2.NginxOperato
 }
 
 // withAutoscaling sets the current replicas and autoscaling in a recorded spec, as far as they are
-// valid. A blocked spec does not block them.
+// valid for the recorded Pods. A blocked spec does not block them.
 func withAutoscaling(spec, now *v1alpha2.NginxOperatorSpec) {
 	if replicas := defaults.Replicas(now); replicas >= 0 && replicas <= operand.MaxReplicas {
 		spec.Replicas = ptr.To(replicas)
@@ -118,8 +119,9 @@ func withAutoscaling(spec, now *v1alpha2.NginxOperatorSpec) {
 		spec.Autoscaling = nil
 		return
 	}
-	if bounds := defaults.Autoscaling(now); *bounds.MinReplicas >= 1 && bounds.MaxReplicas <= operand.MaxReplicas &&
-		*bounds.MinReplicas <= bounds.MaxReplicas {
-		spec.Autoscaling = now.Autoscaling.DeepCopy()
+	declared := *spec
+	declared.Autoscaling = now.Autoscaling.DeepCopy()
+	if len(validation.Autoscaling(&declared, operand.SpecPath)) == 0 {
+		*spec = declared
 	}
 }

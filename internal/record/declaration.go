@@ -4,10 +4,12 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,9 @@ func NewDeclaration(
 // Rendering is a declaration with the live state, and its children.
 type Rendering struct {
 	*Declaration
+	// Entrance is the object with the spec of the entrance, if it is that of another declaration, or
+	// nil.
+	Entrance *v1alpha2.NginxOperator
 	// Children are all children, with the patches of the spec.
 	Children []client.Object
 	// Recorded means that the record is a ControllerRevision. If it is false, the Deployment
@@ -60,6 +65,9 @@ func NewRendering(of *Declaration) Rendering {
 		Declaration: of, Recorded: true, contents: &contents{object: of.Object, in: of.Inputs, read: of.Files, stored: of.stored},
 	}
 }
+
+// EntranceObject returns the object with the spec of the entrance.
+func (r Rendering) EntranceObject() *v1alpha2.NginxOperator { return cmp.Or(r.Entrance, r.Object) }
 
 // Contents returns the data of the ConfigMaps and of the record. It reads the files at most once.
 func (r Rendering) Contents() apply.Content { return r.contents }
@@ -90,14 +98,19 @@ func (r Rendering) WithLiveRecord() Rendering {
 	return r
 }
 
-// HasPodsOf reports whether another declaration has the same Pod template if it is rendered for the
-// same live state. The error is an operand.NotPatched.
-func (r Rendering) HasPodsOf(other *Declaration) (bool, error) {
-	in := other.Inputs
-	in.Missing, in.Deployment, in.Suffix, in.Running = r.Inputs.Missing, r.Inputs.Deployment, r.Inputs.Suffix, r.Inputs.Running
-	children, err := operand.Children(other.Object, in)
-	if err != nil {
-		return false, err
+// SamePods reports whether two declarations have the same Pod template, apart from the names of
+// container ports. It is false if the patches of one cannot be applied.
+func SamePods(a, b *Declaration) bool {
+	running := operand.FixedNames(&a.Object.Spec, &b.Object.Spec)
+	var templates [2]*corev1.PodTemplateSpec
+	for i, of := range []*Declaration{a, b} {
+		in := of.Inputs
+		in.Missing, in.Deployment, in.Suffix, in.Running = nil, nil, "", running
+		children, err := operand.Children(of.Object, in)
+		if err != nil {
+			return false
+		}
+		templates[i] = operand.PodTemplateOf(children)
 	}
-	return equality.Semantic.DeepEqual(operand.PodTemplateOf(r.Children), operand.PodTemplateOf(children)), nil
+	return equality.Semantic.DeepEqual(templates[0], templates[1])
 }

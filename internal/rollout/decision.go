@@ -83,6 +83,11 @@ type Decision struct {
 	State State
 	// Apply is the declaration to apply, or nil if there is none.
 	Apply *record.Declaration
+	// Entrance is the declaration of the entrance, or nil if it is that of Apply.
+	Entrance *record.Declaration
+	// Good is the declaration of the good Pods with the entrance that is in effect, or nil if there is
+	// none. It becomes the last good revision.
+	Good *record.Declaration
 	// Secrets are the inputs of Apply with the current content of its Secrets, or nil in StateCurrent.
 	// The Pods may have an earlier content.
 	Secrets *operand.Inputs
@@ -117,10 +122,14 @@ func (d Decision) IsRolledBack() bool {
 func (r Decider) Decide(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure,
 ) (Decision, error) {
+	known, err := r.goodOf(ctx, object, declared)
+	if err != nil {
+		return Decision{}, err
+	}
 	if declared == nil {
-		out, err := r.DecideWithoutFleet(ctx, object, nil, blockers)
+		out, err := r.decide(ctx, object, nil, blockers, known)
 		out.Place = ptr.To(fleet.Outside)
-		return out, err
+		return out.with(object, known), err
 	}
 
 	found, err := r.slotOf(ctx, declared)
@@ -136,15 +145,26 @@ func (r Decider) Decide(
 			latest := cmp.Or(record.Failed(&object.Status, declared.Revision.Name), failed)
 			waiting.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(latest)}}
 		}
-		return r.stayWith(ctx, object, found.waits, waiting)
+		out, err := r.stayWith(ctx, object, found.waits, waiting)
+		return out.with(object, known), err
 	}
 
-	out, err := r.DecideWithoutFleet(ctx, object, declared, nil)
+	out, err := r.decide(ctx, object, declared, nil, known)
 	out.Place = found.place
 	if err == nil && found.retries != nil {
 		out = out.retrying(found.retries)
 	}
-	return out, err
+	return out.with(object, known), err
+}
+
+// with returns the decision with what the last good revision says. Nothing of a paused object is
+// written, so all of its changes wait together.
+func (d Decision) with(object *v1alpha2.NginxOperator, known good) Decision {
+	d.Good = known.declaration
+	if d.Apply != nil && d.Good != nil && !known.isSame && !object.Spec.Paused && d.Apply.Revision.Name != d.Good.Revision.Name {
+		d.Entrance = d.Good
+	}
+	return d
 }
 
 // retrying returns the decision for a change that failed under an earlier release. The failed revision
@@ -163,7 +183,18 @@ func (d Decision) retrying(failed *v1alpha2.FailedRevision) Decision {
 func (r Decider) DecideWithoutFleet(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure,
 ) (Decision, error) {
-	known := facts{blocked: declared == nil, automaticRollback: defaults.RolloutOf(&object.Spec).AutomaticRollback}
+	known, err := r.goodOf(ctx, object, declared)
+	if err != nil {
+		return Decision{}, err
+	}
+	return r.decide(ctx, object, declared, blockers, known)
+}
+
+// decide is Decide without the fleet and the entrance.
+func (r Decider) decide(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure, known good,
+) (Decision, error) {
+	found := facts{blocked: declared == nil, automaticRollback: defaults.RolloutOf(&object.Spec).AutomaticRollback}
 	var failed, forgotten *v1alpha2.FailedRevision
 	if declared != nil {
 		var err error
@@ -179,18 +210,21 @@ func (r Decider) DecideWithoutFleet(
 		if err != nil {
 			return Decision{}, err
 		}
-		known.failed = failed != nil && !mended && !retries
+		found.failed = failed != nil && !mended && !retries
 	}
 
-	state := known.state()
+	state := found.state()
 	if state == StateCurrent {
 		out := Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}
-		if known.automaticRollback {
+		if found.automaticRollback {
 			out.Attempt = failed
 		}
 		return out, nil
 	}
 	last, err := r.Records.LastApplied(ctx, object)
+	if last != nil && known.isSame && last.Revision.Name == object.Status.LastGoodRevision.Revision {
+		last = known.declaration
+	}
 	switch {
 	case err != nil:
 		return Decision{State: state, Blockers: blockers}, err

@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
 )
@@ -53,8 +51,8 @@ func (r Decider) Evaluate(
 	if has(applied.Revision.Name) < 0 || has(good.Revision) < 0 {
 		return nil, 0, nil
 	}
-	same, err := r.hasGoodPods(ctx, object, applied, &revisions[has(good.Revision)])
-	if err != nil || same {
+	known, err := r.restore(ctx, object, good.Revision)
+	if err != nil || known != nil && record.SamePods(applied.Declaration, known) {
 		return nil, 0, err
 	}
 
@@ -93,25 +91,6 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 		return found.Reason, err
 	}
 	return v1alpha2.ReasonReferenceNotFound, nil
-}
-
-// hasGoodPods reports whether the Pod template is that of the last good revision. It is false if
-// the record cannot be used.
-func (r Decider) hasGoodPods(
-	ctx context.Context, object *v1alpha2.NginxOperator, applied *record.Rendering, of *appsv1.ControllerRevision,
-) (bool, error) {
-	good, err := r.Records.Restore(ctx, object, of)
-	if record.IsUnusable(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	same, err := applied.HasPodsOf(good)
-	if errors.As(err, &operand.NotPatched{}) {
-		return false, nil
-	}
-	return same, err
 }
 
 // tried describes the changes of a declaration since the last good revision.

@@ -11,11 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -42,7 +40,8 @@ type slot struct {
 func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot, error) {
 	object, name := declared.Object, declared.Revision.Name
 	good := object.Status.LastGoodRevision
-	if object.Spec.Paused || good != nil && good.Revision == name {
+	deployment := r.Live.Deployment()
+	if object.Spec.Paused || deployment == nil || good != nil && good.Revision == name {
 		return slot{place: ptr.To(fleet.Outside)}, nil
 	}
 
@@ -50,8 +49,16 @@ func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot
 	if err != nil {
 		return slot{}, err
 	}
-	deployment := r.Live.Deployment()
 	before, begun := predecessor(object, revisions, deployment, name)
+	if !begun && before != nil && good != nil && before.Name != good.Revision {
+		applied, err := r.restore(ctx, object, before.Name)
+		if err != nil {
+			return slot{}, err
+		}
+		if begun = applied != nil && record.SamePods(declared, applied); begun { // the entrance was edited during the rollout
+			before = recordOf(revisions, good.Revision)
+		}
+	}
 	last, err := r.ofOtherRelease(ctx, declared, before)
 	if err != nil {
 		return slot{}, err
@@ -95,11 +102,16 @@ func predecessor(
 	if good == nil {
 		return nil, true
 	}
-	at := slices.IndexFunc(revisions, is(good.Revision))
+	return recordOf(revisions, good.Revision), true
+}
+
+// recordOf returns the record with a name, or nil.
+func recordOf(revisions []appsv1.ControllerRevision, name string) *appsv1.ControllerRevision {
+	at := slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
 	if at < 0 {
-		return nil, true
+		return nil
 	}
-	return &revisions[at], true
+	return &revisions[at]
 }
 
 // groupOf returns the group in which an object waits.
@@ -125,55 +137,14 @@ func (r Decider) ofOtherRelease(
 	if record.IsUnusable(err) { // a release may refuse what an earlier one took, and the object's way out is a change
 		return nil, nil
 	}
-	if err != nil || !sameDeclaration(declared, last) || differences(declared, last) == "" {
+	if err != nil || differences(declared, last) == "" {
 		return nil, err
 	}
-	same, err := sameServers(ctx, declared, last)
+	same, err := r.isSameUserPart(ctx, declared, last)
 	if err != nil || !same {
 		return nil, err
 	}
-	return last, nil
-}
-
-// sameDeclaration reports whether two declarations have the same spec, content, and files. It
-// ignores replicas and certificates. Specs of the same generation are the same, even if the schema
-// of another release has set another default.
-func sameDeclaration(declared, last *record.Declaration) bool {
-	if hashOf(declared.Inputs.Content) != hashOf(last.Inputs.Content) || hashOf(declared.Inputs.Files) != hashOf(last.Inputs.Files) {
-		return false
-	}
-	if declared.Object.Generation == last.Object.Generation {
-		return true
-	}
-	now, before := declared.Object.Spec, last.Object.Spec
-	now.Replicas, before.Replicas = nil, nil
-	return defaults.SameSpec(&now, &before)
-}
-
-// hashOf returns the hash of files, or "" for nil.
-func hashOf(content *operand.Content) string {
-	if content == nil {
-		return ""
-	}
-	return content.Hash
-}
-
-// sameServers reports whether the user's part of two configurations is the same. An inline
-// configuration is part of the spec.
-func sameServers(ctx context.Context, declared, last *record.Declaration) (bool, error) {
-	config := declared.Object.Spec.Config
-	if declared.Inputs.Config.Hash == last.Inputs.Config.Hash || config == nil || config.ConfigMapRef == nil {
-		return true, nil
-	}
-	before, err := last.Files(ctx)
-	if record.IsUnusable(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	now, err := declared.Files(ctx)
-	return now.Config[nginxconf.ServersFile] == before.Config[nginxconf.ServersFile], err
+	return withEntranceOf(declared, last)
 }
 
 // differences describes the changes by a release, or returns "" if there are none.

@@ -83,12 +83,12 @@ func TestReleaseIsToldFromUser(t *testing.T) {
 				test.in(&in)
 			}
 			declared := asDeclared(t, object, in, test.after)
-			same, err := sameServers(t.Context(), declared, last)
+			same, err := Decider{}.isSameUserPart(t.Context(), declared, last)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if user := !same || !sameDeclaration(declared, last); user != test.user {
-				t.Errorf("the user's change: %t, want %t", user, test.user)
+			if same == test.user {
+				t.Errorf("the user's change: %t, want %t", !same, test.user)
 			}
 			if release := differences(declared, last); (release != "") != test.release {
 				t.Errorf("the release's change: %q", release)

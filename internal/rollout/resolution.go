@@ -51,6 +51,9 @@ func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*
 		return nil, found, err
 	}
 	out, err := record.NewDeclaration(object, in, r.Inputs.ReadFiles(object, in))
+	if err == nil && r.Records.API != nil {
+		out, err = r.asFailed(ctx, out)
+	}
 	return out, found, err
 }
 

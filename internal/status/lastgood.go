@@ -12,27 +12,37 @@ import (
 	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/live"
+	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // maxFailed is the schema's limit of status.failedRevisions.
 const maxFailed = 4
 
-// lastGood returns the last revision whose Pods were all ready.
+// lastGood returns the last revision whose Pods were all ready, with the entrance that is in effect.
+// Without replicas, a change counts as good once it is written.
 func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.GoodRevision {
 	before, applied := object.Status.LastGoodRevision, result.Applied
-	if applied == nil || result.Failure != nil || object.Spec.Paused || state.Deployment == nil {
+	if applied == nil || object.Spec.Paused || state.Deployment == nil ||
+		result.Failure != nil && (result.Replaced || !hasPods(state, applied)) {
 		return before
 	}
-	if progress := health.ProgressOf(state.Deployment); !progress.Complete || progress.Desired == 0 {
-		return before
+	progress, good := health.ProgressOf(state.Deployment), result.Good
+	if progress.Complete && (progress.Desired > 0 || result.Attempt == nil) {
+		good = applied.Declaration
 	}
-	if before != nil && before.Revision == applied.Revision.Name {
+	if good == nil || before == nil && progress.Desired == 0 || before != nil && before.Revision == good.Revision.Name {
 		return before
 	}
 	return &v1alpha2.GoodRevision{
-		Revision: applied.Revision.Name, Image: applied.Inputs.Image, ConfigHash: applied.Inputs.Config.Hash, Time: metav1.Now(),
+		Revision: good.Revision.Name, Image: good.Inputs.Image, ConfigHash: good.Inputs.Config.Hash, Time: metav1.Now(),
 	}
+}
+
+// hasPods reports whether the Deployment has the Pods of a declaration, although another child could
+// not be written.
+func hasPods(state live.Observed, applied *record.Rendering) bool {
+	return state.Deployment.Labels[wellknown.LabelRecord] == applied.Inputs.Record
 }
 
 // IsNewGood reports whether the last good revision has changed. The first one counts only if the

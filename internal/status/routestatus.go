@@ -20,13 +20,17 @@ import (
 // routeFailures returns why Gateways do not serve the HTTPRoute of a declaration. Pods serve
 // regardless.
 func routeFailures(applied *record.Rendering, route *gatewayv1.HTTPRoute) []failure.Failure {
-	if applied == nil || !operand.HasHTTPRoute(&applied.Object.Spec) || applied.Inputs.Missing[operand.HTTPRouteKind.Kind] != "" {
+	if applied == nil || applied.Inputs.Missing[operand.HTTPRouteKind.Kind] != "" {
+		return nil
+	}
+	object := applied.EntranceObject()
+	if !operand.HasHTTPRoute(&object.Spec) {
 		return nil
 	}
 	var out []failure.Failure
-	for i, parent := range applied.Object.Spec.Expose.HTTPRoute.ParentRefs {
-		name := cmp.Or(parent.Namespace, applied.Object.Namespace) + "/" + parent.Name
-		for _, said := range conditionsFor(parent, applied.Object.Namespace, route) {
+	for i, parent := range object.Spec.Expose.HTTPRoute.ParentRefs {
+		name := cmp.Or(parent.Namespace, object.Namespace) + "/" + parent.Name
+		for _, said := range conditionsFor(parent, object.Namespace, route) {
 			for _, about := range []struct{ condition, what string }{
 				{string(gatewayv1.RouteConditionAccepted), "does not accept the HTTPRoute"},
 				{string(gatewayv1.RouteConditionResolvedRefs), "cannot resolve what the HTTPRoute names"},
@@ -87,7 +91,7 @@ func MissingFailures(applied *record.Rendering) []failure.Failure {
 		return nil
 	}
 	var out []failure.Failure
-	for _, child := range operand.Unrendered(&applied.Object.Spec, applied.Inputs) {
+	for _, child := range operand.Unrendered(&applied.EntranceObject().Spec, applied.Inputs) {
 		missing := applied.Inputs.Missing[child.Kind]
 		message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, missing, child.Kind, child.Remedy)
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonAPIMissing, Message: message})

@@ -40,13 +40,14 @@ func Compute(
 		applied = nil
 	}
 	if applied != nil && applied.Children != nil {
-		status.PatchedKinds = operand.PatchedKinds(applied.Object.Spec.Patches, applied.Children)
+		status.PatchedKinds = operand.PatchedKinds(
+			slices.Concat(applied.Object.Spec.Patches, applied.EntranceObject().Spec.Patches), applied.Children)
 	}
 	if len(state.Service) > 0 {
 		status.Addresses = addressesOf(state)
 		status.URL = object.Status.URL
 		if applied != nil {
-			if url, found := instanceURL(applied.Object, state); found {
+			if url, found := instanceURL(applied.EntranceObject(), state); found {
 				status.URL = url
 			}
 		}

@@ -13,9 +13,9 @@ import (
 // maxReplicas is the maximum number of replicas, as in the schema.
 const maxReplicas = 1000
 
-// validateAutoscaling validates the bounds, and requires a resource request for each target.
-// Targets are percentages of the request, so an autoscaler without requests never works.
-func validateAutoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+// Autoscaling validates the bounds of spec.autoscaling, and requires a resource request for each
+// target. Targets are percentages of the request, so an autoscaler without requests never works.
+func Autoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	if spec.Autoscaling == nil {
 		return nil
 	}

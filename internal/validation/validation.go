@@ -53,7 +53,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateService(spec.Service, path.Child("service"))...)
 	errs = append(errs, validateExpose(spec.Expose, path.Child("expose"))...)
 	errs = append(errs, validateResources(spec.Resources, path.Child("resources"))...)
-	errs = append(errs, validateAutoscaling(spec, path)...)
+	errs = append(errs, Autoscaling(spec, path)...)
 	errs = append(errs, validateMonitoring(spec.Monitoring, path.Child("monitoring"))...)
 	errs = append(errs, validatePodTemplate(spec.PodTemplate, path.Child("podTemplate"))...)
 	errs = append(errs, validateWorkload(spec, path)...)

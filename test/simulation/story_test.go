@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	_ "embed"
 	"fmt"
 	globalrand "math/rand"
 	"slices"
@@ -31,12 +30,6 @@ type tale struct {
 // chapters has all stories. A file with stories adds its table here.
 var chapters = [][]tale{basics, rolloutRows, childRows, entrances, fleets, failures, byHand}
 
-// redList has the stories that the current operator fails, with the failure: one line each, the
-// name, a colon, and one short sentence. The list may only shrink.
-//
-//go:embed testdata/red.txt
-var redList string
-
 // story is a world while a tale is told. Its instance is "web", unless a tale needs several.
 type story struct {
 	*world.World
@@ -46,10 +39,6 @@ type story struct {
 
 // TestStories tells all stories. To run the stories of a row: -run 'TestStories/row-05'
 func TestStories(t *testing.T) {
-	red, err := parseRed(redList)
-	if err != nil {
-		t.Fatal(err)
-	}
 	told := map[string]bool{}
 	for _, chapter := range chapters {
 		for _, one := range chapter {
@@ -58,18 +47,10 @@ func TestStories(t *testing.T) {
 			}
 			told[one.name] = true
 			t.Run(one.name, func(t *testing.T) {
-				failures := tell(t, one.tell)
-				if problem := verdict(red[one.name], failures); problem != "" {
-					t.Error(problem)
-				} else if len(failures) > 0 {
-					t.Logf("red: %s", strings.Join(failures, "\n"))
+				if failures := tell(t, one.tell); len(failures) > 0 {
+					t.Error(strings.Join(failures, "\n"))
 				}
 			})
-		}
-	}
-	for name := range red {
-		if !told[name] {
-			t.Errorf("testdata/red.txt has %q, and there is no such story", name)
 		}
 	}
 }
@@ -83,52 +64,6 @@ func tell(t *testing.T, of func(*story)) (failures []string) {
 		failures = slices.Concat(s.failures, w.Problems)
 	})
 	return failures
-}
-
-// verdict returns why the run fails, or "". The reason is that of a story in the list, or "".
-func verdict(reason string, failures []string) string {
-	switch {
-	case reason == "":
-		return strings.Join(failures, "\n")
-	case len(failures) == 0:
-		return "the story passes: remove it from testdata/red.txt"
-	}
-	return ""
-}
-
-// parseRed returns the reasons by the names of the stories.
-func parseRed(text string) (map[string]string, error) {
-	out := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, reason, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if name == "" || reason == "" || out[name] != "" {
-			return nil, fmt.Errorf("testdata/red.txt: %q has no reason, or is there twice", line)
-		}
-		out[name] = reason
-	}
-	return out, nil
-}
-
-func TestVerdict(t *testing.T) {
-	for _, tc := range []struct {
-		reason   string
-		failures []string
-		wantOK   bool
-	}{
-		{"", nil, true},
-		{"", []string{"open"}, false},
-		{"it is open", []string{"open"}, true},
-		{"it is open", nil, false},
-	} {
-		if problem := verdict(tc.reason, tc.failures); (problem == "") != tc.wantOK {
-			t.Errorf("verdict(%q, %q) = %q", tc.reason, tc.failures, problem)
-		}
-	}
-	for text, wantOK := range map[string]bool{"": true, "a: b\nc: d\n": true, "a\n": false, "a: b\na: c\n": false} {
-		if _, err := parseRed(text); (err == nil) != wantOK {
-			t.Errorf("parseRed(%q): %v", text, err)
-		}
-	}
 }
 
 // errorf records what a user must not observe. Use it for what the story is about.

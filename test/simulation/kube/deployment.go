@@ -94,7 +94,7 @@ func (k *Kube) newReplicaSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) {
 	rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	rs.Annotations = map[string]string{annotationRevision: strconv.Itoa(newestRevision(sets) + 1)}
 	rs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
-	rs.Spec.Replicas = ptr.To[int32](0)
+	rs.Spec.Replicas, rs.Spec.MinReadySeconds = ptr.To[int32](0), d.Spec.MinReadySeconds
 	rs.Spec.Selector = d.Spec.Selector.DeepCopy()
 	rs.Spec.Selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	rs.Spec.Template = *d.Spec.Template.DeepCopy()
@@ -111,10 +111,11 @@ func newestRevision(sets []*appsv1.ReplicaSet) int {
 }
 
 // number sets the highest revision on the ReplicaSet of the current template, and on the
-// Deployment. It reports whether it wrote.
+// Deployment. It reports whether it wrote. The ReplicaSet also gets the Deployment's minReadySeconds.
 func (k *Kube) number(d *appsv1.Deployment, newest *appsv1.ReplicaSet, others []*appsv1.ReplicaSet) bool {
-	if highest := newestRevision(others); revisionOf(newest) <= highest {
-		metav1.SetMetaDataAnnotation(&newest.ObjectMeta, annotationRevision, strconv.Itoa(highest+1))
+	if highest := newestRevision(others); revisionOf(newest) <= highest || newest.Spec.MinReadySeconds != d.Spec.MinReadySeconds {
+		metav1.SetMetaDataAnnotation(&newest.ObjectMeta, annotationRevision, strconv.Itoa(max(highest+1, revisionOf(newest))))
+		newest.Spec.MinReadySeconds = d.Spec.MinReadySeconds
 		k.write(storage.ReplicaSets, newest, "")
 		return true
 	}

@@ -38,8 +38,13 @@ func (k *Kube) replicaSet(rs *appsv1.ReplicaSet) {
 	pods = pods[:want]
 	status := appsv1.ReplicaSetStatus{ObservedGeneration: rs.Generation, Replicas: int32(len(pods))} //nolint:gosec // a few
 	for _, pod := range pods {
-		if rank(pod) == 0 {
-			status.ReadyReplicas++
+		if rank(pod) != 0 {
+			continue
+		}
+		status.ReadyReplicas++
+		if due := readySince(pod).Add(time.Duration(rs.Spec.MinReadySeconds) * time.Second); k.Store.Now().Before(due) {
+			k.after(due)
+		} else {
 			status.AvailableReplicas++
 		}
 	}
@@ -57,6 +62,16 @@ func rank(pod *corev1.Pod) int {
 		}
 	}
 	return 1
+}
+
+// readySince returns the time since which a ready Pod is ready.
+func readySince(pod *corev1.Pod) (since time.Time) {
+	for i := range pod.Status.ContainerStatuses {
+		if running := pod.Status.ContainerStatuses[i].State.Running; running != nil && running.StartedAt.Add(startTime).After(since) {
+			since = running.StartedAt.Add(startTime)
+		}
+	}
+	return since
 }
 
 func (k *Kube) newPod(rs *appsv1.ReplicaSet) *corev1.Pod {
