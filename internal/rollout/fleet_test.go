@@ -15,6 +15,7 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
@@ -59,6 +60,22 @@ func TestReleaseIsToldFromUser(t *testing.T) {
 		},
 		"replicas":              {object: func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.Replicas = ptr.To[int32](7) }},
 		"the spec":              {object: func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.ForceRedeploy = "now" }, user: true},
+		"the Service": {object: func(o *v1alpha2.NginxOperator) {
+			o.Generation++
+			o.Spec.Service = &v1alpha2.Service{Annotations: map[string]string{"of": "the user"}}
+		}},
+		"the Service, and the image": {
+			object: func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{} },
+			in:     func(in *operand.Inputs) { in.Image = "other" }, release: true,
+		},
+		"the name of a port": {object: func(o *v1alpha2.NginxOperator) {
+			o.Generation++
+			o.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 8080}}
+		}},
+		"the number of a port": {user: true, object: func(o *v1alpha2.NginxOperator) {
+			o.Generation++
+			o.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 8081}}
+		}},
 		"a default of a schema": {object: func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "default" }},
 		"nginx.conf around a ConfigMap": {
 			spec: fromConfigMap, in: func(in *operand.Inputs) { in.Config.Hash = "other" }, release: true,
@@ -83,7 +100,8 @@ func TestReleaseIsToldFromUser(t *testing.T) {
 				test.in(&in)
 			}
 			declared := asDeclared(t, object, in, test.after)
-			same, err := Decider{}.isSameUserPart(t.Context(), declared, last)
+			release := inputs.Resolver{Release: operand.Release{Image: in.Image}}
+			same, err := Decider{Inputs: release}.isSameUserPart(t.Context(), declared, last)
 			if err != nil {
 				t.Fatal(err)
 			}
