@@ -53,7 +53,9 @@ func HoldsRoute(entrance *v1alpha2.NginxOperatorSpec, in Inputs) bool {
 }
 
 // servesExposed reports whether ready Pods serve the number that the Ingress or HTTPRoute references.
-func (now Running) servesExposed() bool { return now.ready.Has(now.exposed) && Serves(now.Service, now.exposed) }
+func (now Running) servesExposed() bool {
+	return now.ready.Has(now.exposed) && Serves(now.Service, now.exposed)
+}
 
 // WithoutEndpoints returns the running ports with a number of the Service that has no endpoints yet.
 func (now Running) WithoutEndpoints(number int32) Running {

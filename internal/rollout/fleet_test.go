@@ -58,8 +58,8 @@ func TestReleaseIsToldFromUser(t *testing.T) {
 			in:   func(in *operand.Inputs) { in.Content = &operand.Content{Hash: "new"}; in.Image = "other" },
 			user: true, release: true,
 		},
-		"replicas":              {object: func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.Replicas = ptr.To[int32](7) }},
-		"the spec":              {object: func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.ForceRedeploy = "now" }, user: true},
+		"replicas": {object: func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.Replicas = ptr.To[int32](7) }},
+		"the spec": {object: func(o *v1alpha2.NginxOperator) { o.Generation++; o.Spec.ForceRedeploy = "now" }, user: true},
 		"the Service": {object: func(o *v1alpha2.NginxOperator) {
 			o.Generation++
 			o.Spec.Service = &v1alpha2.Service{Annotations: map[string]string{"of": "the user"}}
