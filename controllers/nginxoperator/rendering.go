@@ -65,6 +65,8 @@ func (r *Reconciler) renderChildren(
 		return out, err
 	}
 
+	made.Object = made.Object.DeepCopy()
+	made.Object.Spec.Autoscaling = want.entrance.Object.Spec.Autoscaling // as far as it is valid for the good Pods
 	out.Entrance, made.Inputs.MovesRoute = want.entrance.Object, operand.MovesRoute(&want.entrance.Object.Spec, &made.Object.Spec)
 	if out.Children, err = operand.Children(made.Object, made.Inputs); err != nil {
 		return out, err

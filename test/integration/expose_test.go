@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -134,7 +135,8 @@ func TestExposureWhileBlocked(t *testing.T) {
 }
 
 // TestExposureFollowsReadyPods verifies that the Ingress or HTTPRoute moves to the new first port
-// only after a Pod is ready on it. Another port name does not change it.
+// only after a Pod is ready on it, and the EndpointSlice controller has its endpoints. Another port
+// name does not change it.
 func TestExposureFollowsReadyPods(t *testing.T) {
 	t.Parallel()
 	for kind, exposure := range exposures {
@@ -161,12 +163,16 @@ func TestExposureFollowsReadyPods(t *testing.T) {
 				t.Errorf("port %d, where no Pod is ready", got)
 			}
 			ready(newRevision(t, namespace, "web-b").pod)
+			endpoints := endpointsOf(namespace, "web")
+			endpoints.Ports[0].Name = ptr.To("web")
+			create(t, endpoints)
 			waitForWeb(t, namespace, func(now children) error {
 				if got := exposure.port(now); got != 9090 {
 					return fmt.Errorf("port %d, want 9090", got)
 				}
 				return nil
 			})
+			must(t, suite.admin.Delete(t.Context(), endpoints))
 			audited := len(audit(t))
 			moves("renamed")
 			if n := writesOf(t, audited, namespace)[exposure.resource]; n != 0 {

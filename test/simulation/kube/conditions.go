@@ -7,107 +7,146 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-func conditionOf(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
-	for i := range d.Status.Conditions {
-		if d.Status.Conditions[i].Type == kind {
-			return d.Status.Conditions[i].DeepCopy()
+// Reasons of the condition Progressing.
+const (
+	reasonPaused    = "DeploymentPaused"
+	reasonAvailable = "NewReplicaSetAvailable"
+	reasonTimedOut  = "ProgressDeadlineExceeded"
+)
+
+func conditionOf(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == kind {
+			return status.Conditions[i].DeepCopy()
 		}
 	}
 	return nil
 }
 
-// deploymentConditions returns Available and Progressing.
-func (k *Kube) deploymentConditions(
-	d *appsv1.Deployment, status *appsv1.DeploymentStatus, newest *appsv1.ReplicaSet,
-) []appsv1.DeploymentCondition {
-	_, unavailable := boundsOf(d)
-	available := appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable",
-	}
-	if status.AvailableReplicas >= *d.Spec.Replicas-unavailable {
-		available.Status, available.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
-	}
-	return []appsv1.DeploymentCondition{k.stamped(d, available, false), k.progressing(d, status, newest)}
-}
-
-// progressing returns the Progressing condition. Its update time is the time of the last progress,
-// from which the deadline counts.
-func (k *Kube) progressing(d *appsv1.Deployment, status *appsv1.DeploymentStatus, newest *appsv1.ReplicaSet) appsv1.DeploymentCondition {
-	before := conditionOf(d, appsv1.DeploymentProgressing)
-	out := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}
-	want := *d.Spec.Replicas
-	complete := status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want
-	progressed := status.UpdatedReplicas > d.Status.UpdatedReplicas || status.ReadyReplicas > d.Status.ReadyReplicas ||
-		status.AvailableReplicas > d.Status.AvailableReplicas ||
-		status.Replicas-status.UpdatedReplicas < d.Status.Replicas-d.Status.UpdatedReplicas
-	switch {
-	case d.Spec.Paused:
-		out.Status, out.Reason = corev1.ConditionUnknown, "DeploymentPaused"
-		return k.stamped(d, out, false)
-	case newest != nil && complete:
-		out.Reason, out.Message = "NewReplicaSetAvailable", fmt.Sprintf("ReplicaSet %q has successfully progressed.", newest.Name)
-		return k.stamped(d, out, false)
-	case progressed || newest == nil || before == nil || before.Status == corev1.ConditionUnknown ||
-		before.Message != updating(newest) && before.Message != late(newest):
-		out.Reason, out.Message = "ReplicaSetUpdated", updating(newest)
-		return k.stamped(d, out, true)
-	}
-	deadline := before.LastUpdateTime.Add(time.Duration(*d.Spec.ProgressDeadlineSeconds) * time.Second)
-	if before.Status == corev1.ConditionFalse {
-		return *before
-	}
-	if k.Store.Now().Before(deadline) {
-		k.after(deadline)
-		return *before
-	}
-	out.Status, out.Reason, out.Message = corev1.ConditionFalse, "ProgressDeadlineExceeded", late(newest)
-	return k.stamped(d, out, true)
-}
-
-// reportRefusal writes why there is no new ReplicaSet. Like the real controller, it changes nothing
-// else of the status, not even the observed generation.
-func (k *Kube) reportRefusal(d *appsv1.Deployment, message string) {
-	refused := k.stamped(d, appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ReplicaSetCreateError", Message: message,
-	}, false)
-	before := conditionOf(d, appsv1.DeploymentProgressing)
-	if before != nil && *before == refused {
+// setCondition sets a condition. One with the same status and reason stays as it is.
+func (k *Kube) setCondition(status *appsv1.DeploymentStatus, condition appsv1.DeploymentCondition) {
+	before, now := conditionOf(status, condition.Type), at(k.Store.Now())
+	if before != nil && before.Status == condition.Status && before.Reason == condition.Reason {
 		return
 	}
-	d.Status.Conditions = slices.DeleteFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == refused.Type })
-	d.Status.Conditions = append(d.Status.Conditions, refused)
-	k.write(storage.Deployments, d, "status")
-}
-
-func updating(rs *appsv1.ReplicaSet) string {
-	if rs == nil {
-		return ""
-	}
-	return fmt.Sprintf("ReplicaSet %q is progressing.", rs.Name)
-}
-
-func late(rs *appsv1.ReplicaSet) string {
-	return fmt.Sprintf("ReplicaSet %q has timed out progressing.", rs.Name)
-}
-
-// stamped sets the times of a condition. They stay if the condition does not change and touch is
-// false.
-func (k *Kube) stamped(d *appsv1.Deployment, condition appsv1.DeploymentCondition, touch bool) appsv1.DeploymentCondition {
-	now := at(k.Store.Now())
 	condition.LastUpdateTime, condition.LastTransitionTime = now, now
-	before := conditionOf(d, condition.Type)
-	if before == nil {
-		return condition
-	}
-	if before.Status == condition.Status {
+	if before != nil && before.Status == condition.Status {
 		condition.LastTransitionTime = before.LastTransitionTime
 	}
-	if before.Status == condition.Status && before.Reason == condition.Reason && before.Message == condition.Message && !touch {
-		return *before
+	status.Conditions = append(without(status.Conditions, condition.Type), condition)
+}
+
+func without(conditions []appsv1.DeploymentCondition, kind appsv1.DeploymentConditionType) []appsv1.DeploymentCondition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
+}
+
+// pauseConditions reports a pause, and its end, from which the deadline counts again. A deadline that
+// has passed stays reported.
+func (k *Kube) pauseConditions(d *appsv1.Deployment) {
+	before := conditionOf(&d.Status, appsv1.DeploymentProgressing)
+	if before != nil && before.Reason == reasonTimedOut || d.Spec.Paused == (before != nil && before.Reason == reasonPaused) {
+		return
 	}
-	return condition
+	condition := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionUnknown}
+	condition.Reason, condition.Message = "DeploymentResumed", "Deployment is resumed"
+	if d.Spec.Paused {
+		condition.Reason, condition.Message = reasonPaused, "Deployment is paused"
+	}
+	k.updateStatus(d, condition)
+}
+
+// statusOf returns the status of a Deployment, with its earlier condition Progressing.
+func (k *Kube) statusOf(d *appsv1.Deployment, newest *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) appsv1.DeploymentStatus {
+	all := append(slices.Clone(old), newest)
+	out := appsv1.DeploymentStatus{
+		ObservedGeneration: d.Generation, AvailableReplicas: available(all...), Conditions: slices.Clone(d.Status.Conditions),
+	}
+	out.UnavailableReplicas = max(wanted(all...)-out.AvailableReplicas, 0)
+	for _, rs := range all {
+		if rs != nil {
+			out.Replicas += rs.Status.Replicas
+			out.ReadyReplicas += rs.Status.ReadyReplicas
+		}
+	}
+	if newest != nil {
+		out.UpdatedReplicas = newest.Status.Replicas
+	}
+	_, unavailable := boundsOf(d)
+	condition := appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable",
+		Message: "Deployment does not have minimum availability.",
+	}
+	if out.AvailableReplicas >= *d.Spec.Replicas-unavailable {
+		condition.Status, condition.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
+		condition.Message = "Deployment has minimum availability."
+	}
+	k.setCondition(&out, condition)
+	return out
+}
+
+// isComplete reports whether all replicas are updated and available, and no others exist.
+func isComplete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
+	want := *d.Spec.Replicas
+	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want &&
+		status.ObservedGeneration >= d.Generation
+}
+
+// progressed reports whether a rollout has progressed since the last status.
+func progressed(before, now *appsv1.DeploymentStatus) bool {
+	return now.UpdatedReplicas > before.UpdatedReplicas || now.Replicas-now.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
+		now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas
+}
+
+// rolloutStatus writes the status during a rollout. The update time of Progressing is the time of the
+// last progress, from which the deadline counts.
+func (k *Kube) rolloutStatus(d *appsv1.Deployment, newest *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
+	status, before := k.statusOf(d, newest, old), conditionOf(&d.Status, appsv1.DeploymentProgressing)
+	condition := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}
+	switch {
+	case status.Replicas == status.UpdatedReplicas && before != nil && before.Reason == reasonAvailable:
+	case isComplete(d, &status):
+		condition.Reason, condition.Message = reasonAvailable, fmt.Sprintf("ReplicaSet %q has successfully progressed.", newest.Name)
+		k.setCondition(&status, condition)
+	case progressed(&d.Status, &status):
+		condition.Reason, condition.Message = "ReplicaSetUpdated", fmt.Sprintf("ReplicaSet %q is progressing.", newest.Name)
+		condition.LastUpdateTime, condition.LastTransitionTime = at(k.Store.Now()), at(k.Store.Now())
+		if before != nil && before.Status == condition.Status {
+			condition.LastTransitionTime = before.LastTransitionTime
+		}
+		status.Conditions = append(without(status.Conditions, condition.Type), condition)
+	case k.isTimedOut(d, before):
+		condition.Status, condition.Reason = corev1.ConditionFalse, reasonTimedOut
+		condition.Message = fmt.Sprintf("ReplicaSet %q has timed out progressing.", newest.Name)
+		k.setCondition(&status, condition)
+	}
+	k.writeStatus(d, status)
+}
+
+// isTimedOut reports whether the deadline of a rollout has passed since its last progress.
+func (k *Kube) isTimedOut(d *appsv1.Deployment, before *appsv1.DeploymentCondition) bool {
+	if before == nil || before.Reason == reasonAvailable {
+		return false
+	}
+	deadline := before.LastUpdateTime.Add(time.Duration(*d.Spec.ProgressDeadlineSeconds) * time.Second)
+	if before.Reason != reasonTimedOut && !deadline.Before(k.Store.Now()) {
+		k.after(deadline.Add(time.Second))
+		return false
+	}
+	return true
+}
+
+// writeStatus writes a changed status.
+func (k *Kube) writeStatus(d *appsv1.Deployment, status appsv1.DeploymentStatus) {
+	if equality.Semantic.DeepEqual(d.Status, status) {
+		return
+	}
+	changed := d.DeepCopy()
+	k.refresh(changed)
+	changed.Status = status
+	k.write(storage.Deployments, changed, "status")
 }

@@ -123,6 +123,20 @@ func (k *Kube) write(of *storage.Resource, object client.Object, subresource str
 	}
 }
 
+// refresh replaces an object by its stored form, with the new resource version.
+func (k *Kube) refresh(object client.Object) {
+	switch object := object.(type) {
+	case *appsv1.ReplicaSet:
+		if found := k.Store.Get(keyOf(storage.ReplicaSets, object)); found != nil {
+			*object = *storage.As[appsv1.ReplicaSet](found)
+		}
+	case *appsv1.Deployment:
+		if found := k.Store.Get(keyOf(storage.Deployments, object)); found != nil {
+			*object = *storage.As[appsv1.Deployment](found)
+		}
+	}
+}
+
 func (k *Kube) create(of *storage.Resource, object client.Object) {
 	if _, err := k.Store.Create(keyOf(of, object), storage.ToMap(object)); err != nil && !apierrors.IsAlreadyExists(err) {
 		panic(err)
