@@ -136,8 +136,9 @@ func TestPlanComesTrue(t *testing.T) {
 			}
 			return nil
 		})
-		waitForMarker(t, namespace)  // the plan does not show the name of the record on the Deployment
 		rollOut(t, namespace, "web") // the entrance of the next step follows good Pods
+		waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+		waitForMarker(t, namespace) // the plan does not show the name of the record on the Deployment
 		rolled := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment.Spec.Template
 		if differs := cmp.Diff(running, rolled) != ""; differs != step.rolls {
 			t.Errorf("%s: Pods roll: %t, want %t", step.name, differs, step.rolls)
