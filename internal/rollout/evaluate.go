@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -63,13 +64,12 @@ func (r Decider) Evaluate(
 	if !newest.Known {
 		return nil, requeue.UntilObserved, nil
 	}
-	began := newest.Began
-	if before != nil {
-		began = before.AttemptTime.Time
-	}
-	found := health.RolloutFailure(deployment, newest.Pods, began)
+	found := health.RolloutFailure(deployment, newest.Pods, newest.Began)
 	if found == nil {
 		return nil, 0, nil
+	}
+	if left := untilDeadline(deployment, before, time.Now()); left > 0 && !found.Certain {
+		return nil, left, nil
 	}
 	reason, err := r.reasonToRollBack(ctx, object, found)
 	if err != nil {
@@ -91,6 +91,17 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 		return found.Reason, err
 	}
 	return v1alpha2.ReasonReferenceNotFound, nil
+}
+
+// untilDeadline returns the time until the progress deadline of an attempt, or 0 without an attempt.
+// Until then, the Deployment may report the deadline of the attempt before. The clock is the operator's,
+// because that of the API server, which set the condition, may differ.
+func untilDeadline(deployment *appsv1.Deployment, before *v1alpha2.FailedRevision, now time.Time) time.Duration {
+	if before == nil {
+		return 0
+	}
+	deadline := time.Duration(ptr.Deref(deployment.Spec.ProgressDeadlineSeconds, 0)) * time.Second
+	return max(before.AttemptTime.Add(deadline).Sub(now), 0)
 }
 
 // tried describes the changes of a declaration since the last good revision.

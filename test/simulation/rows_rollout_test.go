@@ -289,6 +289,17 @@ var rolloutRows = slices.Concat([]tale{
 			s.errorf("blockedBy is %+v", blocked)
 		}
 	}},
+	{"row-16 an attempt fails although the clock of the API server is behind", func(s *story) {
+		s.Store.Skew = -7 * time.Minute
+		s.serve(func(of *spec) { of.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](60)} })
+		s.lose("i/o timeout")
+		s.edit(useBadImage)
+		s.Run(6 * time.Minute) // the deadline, the delay of two minutes, the deadline of the attempt, and some time
+		s.mustBeRolledBack()
+		if failed := s.Instance("web").Status.FailedRevisions; len(failed) != 1 || failed[0].Attempts != 2 {
+			s.errorf("failed revisions %+v", failed)
+		}
+	}},
 	{"row-16 a clock behind the last transition delays no status", func(s *story) {
 		const slot, least, replicas = 6, 15, 12
 		s.serve(func(of *spec) {

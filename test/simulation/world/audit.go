@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -62,6 +63,12 @@ type audited struct {
 	troubled bool
 	complete time.Time
 
+	// specs are the specs of the instance, and entrance is that of its children.
+	specs    []spoken
+	entrance map[*storage.Resource]string
+	// backend is the number that the Ingress references.
+	backend int32
+
 	service *corev1.Service
 	slices  map[string]*discoveryv1.EndpointSlice
 	// reached has the ready endpoints of each number of the Service.
@@ -71,7 +78,7 @@ type audited struct {
 func newAudited() *audited {
 	return &audited{
 		declared: map[string]bool{}, served: map[string]bool{}, known: map[string]bool{}, failed: map[string]bool{},
-		slices: map[string]*discoveryv1.EndpointSlice{},
+		slices: map[string]*discoveryv1.EndpointSlice{}, entrance: map[*storage.Resource]string{},
 	}
 }
 
@@ -112,6 +119,9 @@ func (a *audit) follow(version *storage.Version) {
 	one := a.of(version.Name)
 	if version.Requested {
 		a.whilePaused(one, version)
+	}
+	if isEntrance(version.Resource) && (version.Deleted || owned(version)) {
+		a.enter(one, version)
 	}
 	switch version.Resource {
 	case storage.NginxOperators:
@@ -159,6 +169,9 @@ func (a *audit) declare(one *audited, version *storage.Version) {
 		return
 	}
 	instance := storage.As[v1alpha2.NginxOperator](version)
+	if one.spec == nil || !equality.Semantic.DeepEqual(*one.spec, instance.Spec) {
+		a.speak(one, &instance.Spec)
+	}
 	one.spec = &instance.Spec
 	switch {
 	case !one.spec.Paused:

@@ -59,7 +59,7 @@ func (w *World) decide(request *storage.Request) (before int64, found fault) {
 	hit := func(probability float64) bool { return probability > 0 && w.random.Float64() < probability }
 	group := request.Resource.GroupResource()
 	switch {
-	case hit(w.Faults.Conflict):
+	case request.Verb != "delete" && hit(w.Faults.Conflict): // a deletion conflicts only if the object is another one
 		return before, fault{err: apierrors.NewConflict(group, request.Name, errors.New("somebody else wrote")), chance: true}
 	case hit(w.Faults.Timeout):
 		return before, fault{err: apierrors.NewServerTimeout(group, request.Verb, 0), chance: true}

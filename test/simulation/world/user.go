@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -26,7 +27,7 @@ func specActions() []Action {
 		change("redeploy", func(s *spec, r *rand.Rand) { s.ForceRedeploy = fmt.Sprint(r.IntN(1000)) }),
 		change("annotate the Service", annotateService),
 		change("annotate Pods", func(s *spec, r *rand.Rand) {
-			s.PodTemplate = &v1alpha2.PodTemplate{Annotations: map[string]string{"example.com/note": fmt.Sprint(r.IntN(100))}}
+			s.PodTemplate = &v1alpha2.PodTemplate{Annotations: map[string]string{noteKey: fmt.Sprint(r.IntN(100))}}
 		}),
 		change("configure inline", func(s *spec, r *rand.Rand) {
 			s.Config = &v1alpha2.Config{Inline: server(fmt.Sprintf("location /%d { return 204; }", r.IntN(9)))}
@@ -37,6 +38,8 @@ func specActions() []Action {
 		}),
 		change("drain", func(s *spec, r *rand.Rand) { s.DrainSeconds = ptr.To(1 + r.Int32N(20)) }),
 		change("expose", expose),
+		change("narrow", narrow),
+		change("open", func(s *spec, _ *rand.Rand) { s.NetworkPolicy = nil }),
 		change("do not expose", func(s *spec, _ *rand.Rand) { s.Expose = nil }),
 		change("autoscale", func(s *spec, r *rand.Rand) {
 			s.Autoscaling = &v1alpha2.Autoscaling{MinReplicas: ptr.To[int32](1), MaxReplicas: 1 + r.Int32N(3)}
@@ -79,8 +82,16 @@ func byConfigMap() *v1alpha2.Config {
 
 func annotateService(s *v1alpha2.NginxOperatorSpec, r *rand.Rand) {
 	service := ptr.Deref(s.Service, v1alpha2.Service{})
-	service.Annotations = map[string]string{"example.com/note": fmt.Sprint(r.IntN(100))}
+	service.Annotations = map[string]string{noteKey: fmt.Sprint(r.IntN(100))}
 	s.Service = &service
+}
+
+// noteKey is an annotation of Pods and of the Service.
+const noteKey = "example.com/note"
+
+func narrow(s *v1alpha2.NginxOperatorSpec, r *rand.Rand) {
+	peer := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: fmt.Sprintf("192.0.2.%d/32", r.IntN(9))}}
+	s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{peer}}
 }
 
 func expose(s *v1alpha2.NginxOperatorSpec, r *rand.Rand) {
