@@ -176,6 +176,9 @@ simulate: bin/gotestsum ## Run the simulation with new seeds for DURATION (defau
 simulate-rows: bin/gotestsum ## Put each known defect back into the code, and check that the simulation finds it.
 	@mkdir -p dist
 	$(VERBOSE) -timeout=1h -tags=rows -run='^TestSeedsFindEachRow$$' ./test/simulation/rows
+simulate-mutants: bin/gotestsum ## Put drawn defects into the core, one at a time, and check that the simulation finds them. SEED draws others.
+	@mkdir -p dist
+	$(VERBOSE) -timeout=2h -tags=rows -run='^TestSeedsFindDrawnMutants$$' ./test/simulation/rows -seed=$(or $(SEED),1)
 # A part of the end-to-end tests on a new cluster. Upgrades do not run on the oldest Kubernetes: API servers before 1.34 reject the CRDs
 # of the releases before this one.
 nightly-e2e: export CLUSTER_KUBERNETES = $(if $(filter oldest-cluster,$(E2E_PART)),oldest)

@@ -61,6 +61,9 @@ var parts = []part{
 	{name: "seeds", weekly: true, steps: []step{
 		{make: "simulate DURATION=1h", packages: []string{"./test/simulation"}, only: "TestSeeds"},
 	}},
+	{name: "mutants", weekly: true, steps: []step{
+		{make: "simulate-mutants", packages: []string{"./test/simulation/rows"}, tag: "rows", only: "TestSeedsFindDrawnMutants"},
+	}},
 	{name: "growth", weekly: true, steps: []step{
 		{make: "bench-growth BENCH_PAGE=", packages: []string{"./test/bench"}, tag: "bench", only: "TestGrowth"},
 	}},
