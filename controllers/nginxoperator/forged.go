@@ -34,9 +34,9 @@ func (r *Reconciler) replace(
 	out.Applied, out.live = &applied, state
 	found := []*apply.Forged{forged}
 	if _, isConfigMap := forged.Child.(*corev1.ConfigMap); isConfigMap {
-		again, err := r.renderChildren(ctx, object, state, wanted{
-			of: applied.Declaration, entrance: decided.Entrance, running: applied.Inputs.Running, suffix: operand.NewSuffix(),
-		})
+		want := wantedOf(decided, applied.Declaration, applied.Inputs.Running)
+		want.suffix = operand.NewSuffix()
+		again, err := r.renderChildren(ctx, object, state, want)
 		if err == nil {
 			again.Recorded = again.Recorded || applied.Recorded
 			out, err = r.change(ctx, object, state, again, decided)

@@ -5,20 +5,36 @@ import (
 	"context"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/rollout"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // wanted is what is rendered for the live state.
 type wanted struct {
 	// of is the declaration of the Pods. entrance is that of the entrance, or nil if it is the same.
 	of, entrance *record.Declaration
-	running      operand.Running
+	// good is the declaration of the good Pods if those of the other declaration have not proven
+	// themselves, or nil.
+	good    *record.Declaration
+	running operand.Running
 	// suffix is that of the ConfigMaps, or "" for the suffix of the live Deployment.
 	suffix string
+}
+
+func wantedOf(decided rollout.Decision, of *record.Declaration, running operand.Running) wanted {
+	out := wanted{of: of, entrance: decided.Entrance, running: running}
+	if decided.Unproven {
+		out.good = decided.Good
+	}
+	return out
 }
 
 // wantedBy returns what a decision renders. The Ingress or HTTPRoute moves to another number only when
@@ -26,9 +42,9 @@ type wanted struct {
 func (r *Reconciler) wantedBy(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision,
 ) (wanted, error) {
-	out := wanted{of: decided.Apply, entrance: decided.Entrance}
-	var err error
-	if out.running, err = state.Running(); err != nil {
+	running, err := state.Running()
+	out := wantedOf(decided, decided.Apply, running)
+	if err != nil {
 		return out, err
 	}
 	spec, in := &decided.Apply.Object.Spec, operand.Inputs{Running: out.running}
@@ -56,26 +72,52 @@ func (r *Reconciler) renderChildren(
 	made.Inputs.Missing, made.Inputs.Record = r.missingKinds(), strings.TrimPrefix(made.Revision.Name, record.Name(object, ""))
 	made.Inputs.Deployment, made.Inputs.Running = state.Deployment(), want.running
 	made.Inputs.Suffix = cmp.Or(want.suffix, operand.SuffixOf(made.Inputs.Deployment))
+	if want.good != nil {
+		made.Object = made.Object.DeepCopy()
+		made.Object.Spec.Autoscaling = want.good.Object.Spec.Autoscaling // as far as it is valid for the good Pods
+	}
+	if state.EntranceFollows(made.Revision.Name) {
+		made.Revision = following(made.Revision)
+	}
 	out = record.NewRendering(&made)
 	if err = r.store(state).Carry(ctx, object, &out); err != nil {
 		return out, err
 	}
-	if want.entrance == nil {
-		out.Children, err = operand.Children(made.Object, made.Inputs)
-		return out, err
-	}
-
-	made.Object = made.Object.DeepCopy()
-	made.Object.Spec.Autoscaling = want.entrance.Object.Spec.Autoscaling // as far as it is valid for the good Pods
-	out.Entrance, made.Inputs.MovesRoute = want.entrance.Object, operand.MovesRoute(&want.entrance.Object.Spec, &made.Object.Spec)
 	if out.Children, err = operand.Children(made.Object, made.Inputs); err != nil {
 		return out, err
 	}
-	made.Inputs.Pods = &made.Object.Spec
-	in := want.entrance.Inputs
-	in.Missing, in.Deployment, in.Running, in.Pods = made.Inputs.Missing, made.Inputs.Deployment, made.Inputs.Running, made.Inputs.Pods
-	in.Image = made.Inputs.Image // all children have the label of the Pods' version
-	entrance, err := operand.Children(want.entrance.Object, in)
-	out.Children = operand.WithEntrance(out.Children, entrance)
-	return out, err
+	return withEntrance(out, want.entrance)
+}
+
+// withEntrance returns a rendering with the entrance of another declaration, unless that is nil or has
+// the same entrance.
+func withEntrance(of record.Rendering, entrance *record.Declaration) (record.Rendering, error) {
+	if entrance == nil {
+		return of, nil
+	}
+	in := entrance.Inputs
+	in.Missing, in.Deployment, in.Running = of.Inputs.Missing, of.Inputs.Deployment, of.Inputs.Running
+	in.Image = of.Inputs.Image // all children have the label of the Pods' version
+	children, err := operand.Children(entrance.Object, in)
+	if err != nil || equality.Semantic.DeepEqual(operand.WithEntrance(of.Children, children), of.Children) {
+		return of, err
+	}
+
+	of.Entrance, in.Pods, of.Inputs.Pods = entrance.Object, &of.Object.Spec, &of.Object.Spec
+	of.Revision = following(of.Revision)
+	if of.Inputs.MovesRoute = operand.MovesRoute(&entrance.Object.Spec, &of.Object.Spec); of.Inputs.MovesRoute {
+		if of.Children, err = operand.Children(of.Object, of.Inputs); err != nil {
+			return of, err
+		}
+	}
+	children, err = operand.Children(entrance.Object, in)
+	of.Children = operand.WithEntrance(of.Children, children)
+	return of, err
+}
+
+// following returns a record whose entrance follows the Pods.
+func following(of *appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	out := of.DeepCopy()
+	metav1.SetMetaDataLabel(&out.ObjectMeta, wellknown.LabelEntrance, wellknown.EntranceFollows)
+	return out
 }

@@ -36,6 +36,13 @@ func (s State) Records() ([]appsv1.ControllerRevision, error) {
 	return out, s.errorOf(recordKind)
 }
 
+// EntranceFollows reports whether the entrance of a record follows its Pods (wellknown.LabelEntrance).
+func (s State) EntranceFollows(name string) bool {
+	return slices.ContainsFunc(allOf[*appsv1.ControllerRevision](s), func(one *appsv1.ControllerRevision) bool {
+		return one.Name == name && s.owns(one) && one.Labels[wellknown.LabelEntrance] != ""
+	})
+}
+
 // Bridges returns the EndpointSlices that the operator has written for the object's Service.
 func (s State) Bridges() ([]*discoveryv1.EndpointSlice, error) {
 	return allOf[*discoveryv1.EndpointSlice](s), s.errorOf("EndpointSlice")

@@ -64,11 +64,15 @@ func slimConfigMap(in any) (any, error) {
 	return in, nil
 }
 
-// slimControllerRevision keeps the number of the revision.
+// slimControllerRevision keeps the number of the revision, and whether its entrance follows the Pods.
 func slimControllerRevision(in any) (any, error) {
 	if revision, ok := in.(*appsv1.ControllerRevision); ok {
+		follows := revision.Labels[wellknown.LabelEntrance] == wellknown.EntranceFollows
 		slimChild(revision, &revision.ObjectMeta)
 		revision.Data = runtime.RawExtension{}
+		if follows {
+			revision.Labels = map[string]string{wellknown.LabelEntrance: wellknown.EntranceFollows}
+		}
 	}
 	return in, nil
 }

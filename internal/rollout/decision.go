@@ -83,6 +83,8 @@ type Decision struct {
 	State State
 	// Apply is the declaration to apply, or nil if there is none.
 	Apply *record.Declaration
+	// Unproven means that the user's part of the Pods of Apply is not that of good Pods.
+	Unproven bool
 	// Entrance is the declaration of the entrance, or nil if it is that of Apply.
 	Entrance *record.Declaration
 	// Good is the declaration of the good Pods with the entrance that is in effect, or nil if there is
@@ -129,7 +131,7 @@ func (r Decider) Decide(
 	if declared == nil {
 		out, err := r.decide(ctx, object, nil, blockers, known)
 		out.Place = ptr.To(fleet.Outside)
-		return out.with(object, known), err
+		return r.complete(object, out, known), err
 	}
 
 	found, err := r.slotOf(ctx, declared)
@@ -146,7 +148,7 @@ func (r Decider) Decide(
 			waiting.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(latest)}}
 		}
 		out, err := r.stayWith(ctx, object, found.waits, waiting)
-		return out.with(object, known), err
+		return r.complete(object, out, known), err
 	}
 
 	out, err := r.decide(ctx, object, declared, nil, known)
@@ -154,29 +156,7 @@ func (r Decider) Decide(
 	if err == nil && found.retries != nil {
 		out = out.retrying(found.retries)
 	}
-	return out.with(object, known), err
-}
-
-// with returns the decision with what the last good revision says. Nothing of a paused object is
-// written, so all of its changes wait together.
-func (d Decision) with(object *v1alpha2.NginxOperator, known good) Decision {
-	d.Good = known.declaration
-	if d.Apply != nil && d.Good != nil && !known.isSame && !object.Spec.Paused && d.Apply.Revision.Name != d.Good.Revision.Name {
-		d.Entrance = d.Good
-	}
-	return d
-}
-
-// retrying returns the decision for a change that failed under an earlier release. The failed revision
-// stays in the status until the change is good.
-func (d Decision) retrying(failed *v1alpha2.FailedRevision) Decision {
-	d.Retries, d.Candidates = failed, append(d.Candidates, failed.Revision)
-	if d.State == StateCurrent {
-		attempt := *d.Apply
-		attempt.Inputs.Attempt = true
-		d.Apply, d.Attempt = &attempt, cmp.Or(d.Attempt, failed)
-	}
-	return d
+	return r.complete(object, out, known), err
 }
 
 // DecideWithoutFleet is Decide for an object that needs no rollout slot. It is for previews.

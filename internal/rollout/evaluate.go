@@ -9,7 +9,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -68,7 +67,7 @@ func (r Decider) Evaluate(
 	if found == nil {
 		return nil, 0, nil
 	}
-	if left := untilDeadline(deployment, before, time.Now()); left > 0 && !found.Certain {
+	if left := untilDeadline(&object.Spec, before, time.Now()); left > 0 && !found.Certain {
 		return nil, left, nil
 	}
 	reason, err := r.reasonToRollBack(ctx, object, found)
@@ -96,11 +95,11 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 // untilDeadline returns the time until the progress deadline of an attempt, or 0 without an attempt.
 // Until then, the Deployment may report the deadline of the attempt before. The clock is the operator's,
 // because that of the API server, which set the condition, may differ.
-func untilDeadline(deployment *appsv1.Deployment, before *v1alpha2.FailedRevision, now time.Time) time.Duration {
+func untilDeadline(spec *v1alpha2.NginxOperatorSpec, before *v1alpha2.FailedRevision, now time.Time) time.Duration {
 	if before == nil {
 		return 0
 	}
-	deadline := time.Duration(ptr.Deref(deployment.Spec.ProgressDeadlineSeconds, 0)) * time.Second
+	deadline := time.Duration(defaults.RolloutOf(spec).ProgressDeadlineSeconds) * time.Second
 	return max(before.AttemptTime.Add(deadline).Sub(now), 0)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // A change has two parts that reach Pods: the user's part (spec, configuration, content, and files),
@@ -48,6 +49,25 @@ func (r Decider) goodOf(ctx context.Context, object *v1alpha2.NginxOperator, dec
 	}
 	found, err = withEntranceOf(declared, found)
 	return good{found, true}, err
+}
+
+// complete returns a decision with what the last good revision says. Nothing of a paused object is
+// written, so all of its changes wait together.
+func (r Decider) complete(object *v1alpha2.NginxOperator, d Decision, known good) Decision {
+	d.Good = known.declaration
+	d.Unproven = d.Apply != nil && d.Good != nil && !known.isSame && !object.Spec.Paused && d.Apply.Revision.Name != d.Good.Revision.Name
+	if d.Unproven && !r.wroteEntrance(object, d.Apply) {
+		d.Entrance = d.Good
+	}
+	return d
+}
+
+// wroteEntrance reports whether a release before 0.8.0 has written the entrance of a declaration
+// together with its Pods. It stays in effect then.
+func (r Decider) wroteEntrance(object *v1alpha2.NginxOperator, of *record.Declaration) bool {
+	deployment := r.Live.Deployment()
+	return deployment != nil && record.Name(object, deployment.Labels[wellknown.LabelRecord]) == of.Revision.Name &&
+		!r.Live.EntranceFollows(of.Revision.Name)
 }
 
 // restore returns the declaration of a record, or nil if the record does not exist or cannot be used.

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -69,4 +70,16 @@ func (r Decider) failedBefore(
 		}
 	}
 	return nil, nil
+}
+
+// retrying returns the decision for a change that failed under an earlier release. The failed revision
+// stays in the status until the change is good.
+func (d Decision) retrying(failed *v1alpha2.FailedRevision) Decision {
+	d.Retries, d.Candidates = failed, append(d.Candidates, failed.Revision)
+	if d.State == StateCurrent {
+		attempt := *d.Apply
+		attempt.Inputs.Attempt = true
+		d.Apply, d.Attempt = &attempt, cmp.Or(d.Attempt, failed)
+	}
+	return d
 }

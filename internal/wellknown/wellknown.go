@@ -49,6 +49,11 @@ const (
 	// LabelRecord is on the Deployment. Its value is the end of the name of the ControllerRevision that the Deployment was made from. It is
 	// a label because the API server counts a change of a Deployment's annotations as a new generation.
 	LabelRecord = "operator.example.com/record"
+	// LabelEntrance is on a ControllerRevision whose entrance was not written together with its Pods, but follows when they have proven
+	// themselves (EntranceFollows). Releases before 0.8.0 wrote both together.
+	LabelEntrance = "operator.example.com/entrance"
+	// EntranceFollows is the value of LabelEntrance.
+	EntranceFollows = "follows"
 	// AnnotationFirstDeclaration is on the Deployment. It has the record of the declaration with which the Deployment was created, which needs
 	// no ControllerRevision until another declaration is applied. See internal/carried for its form.
 	AnnotationFirstDeclaration = "operator.example.com/first-declaration"

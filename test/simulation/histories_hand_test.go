@@ -136,27 +136,6 @@ func restored(of *storage.Resource) func(*history, state) {
 	}
 }
 
-// upgrade starts the later operator.
-func (h *history) upgrade() { h.Restart(0) }
-
-// upgraded requires that an upgrade replaces no Pod, fails no request, and writes no child.
-//
-// The core of this tree is that of 0.7.1, so inEachState produces objects in the form of 0.7.1. When
-// the core changes, load the objects that 0.7.1 wrote in each state in its place; upgrade stays.
-func upgraded(h *history, in state) {
-	served, edition, before := h.readyNames(), h.now().edition(), h.Store.Revision()
-	h.upgrade()
-	h.during(5*time.Minute, "the same Pods", func() bool { return h.runs(in.image) && slices.Equal(h.readyNames(), served) })
-	h.answers(before, 8080)
-	for _, version := range h.Store.Since(before) {
-		switch version.Resource {
-		case storage.Services, storage.NetworkPolicies, storage.Ingresses, storage.PodDisruptionBudgets, storage.ConfigMaps:
-			h.errorf("the upgrade writes %s", version)
-		}
-	}
-	h.keeps(edition, time.Minute)
-}
-
 // byHand has the histories in which a user or another client changes children.
 var byHand = slices.Concat(
 	inEachState("history-10 kubectl rollout undo", undone),
@@ -165,20 +144,7 @@ var byHand = slices.Concat(
 	inEachState("history-16 the Service is deleted", restored(storage.Services)),
 	inEachState("history-16 the NetworkPolicy is deleted", restored(storage.NetworkPolicies)),
 	inEachState("history-16 the Deployment is deleted", restored(storage.Deployments)),
-	inEachState("history-18 an upgrade", upgraded),
 	[]tale{
-		{"history-18 an upgrade, edited while no operator ran", past(func(h *history) {
-			h.begin()
-			h.Stop()
-			h.change(entrance("2"))
-			h.Run(time.Minute)
-			served, before := h.readyNames(), h.Store.Revision()
-			h.upgrade()
-			h.gets("2", time.Minute)
-			h.during(5*time.Minute, "the same Pods", func() bool { return slices.Equal(h.readyNames(), served) })
-			h.answers(before, 8080)
-		})},
-
 		{"history-10 a change is applied when the Deployment is resumed", past(func(h *history) {
 			h.begin()
 			h.pauseByHand(true)

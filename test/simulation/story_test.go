@@ -28,7 +28,7 @@ type tale struct {
 }
 
 // chapters has all stories. A file with stories adds its table here.
-var chapters = [][]tale{basics, rolloutRows, childRows, entrances, fleets, failures, byHand}
+var chapters = [][]tale{basics, rolloutRows, childRows, entrances, fleets, failures, byHand, upgrades}
 
 // story is a world while a tale is told. Its instance is "web", unless a tale needs several.
 type story struct {

@@ -75,9 +75,11 @@ func readySince(pod *corev1.Pod) (since time.Time) {
 }
 
 func (k *Kube) newPod(rs *appsv1.ReplicaSet) *corev1.Pod {
-	k.pods++
 	pod := &corev1.Pod{Spec: *rs.Spec.Template.Spec.DeepCopy()}
-	pod.Namespace, pod.Name = rs.Namespace, fmt.Sprintf("%s-%05d", rs.Name, k.pods)
+	for isFree := false; !isFree; isFree = k.Store.Get(keyOf(storage.Pods, pod)) == nil {
+		k.pods++
+		pod.Namespace, pod.Name = rs.Namespace, fmt.Sprintf("%s-%05d", rs.Name, k.pods)
+	}
 	pod.Labels, pod.Annotations = maps.Clone(rs.Spec.Template.Labels), maps.Clone(rs.Spec.Template.Annotations)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 	k.create(storage.Pods, pod)

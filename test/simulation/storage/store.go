@@ -85,6 +85,21 @@ type Store struct {
 // New returns an empty Store.
 func New() *Store { return &Store{revision: 1, live: map[Key]*Version{}} }
 
+// Load stores objects as an earlier simulation stored them, at new resource versions. They have their
+// apiVersion and kind.
+func (s *Store) Load(objects []map[string]any) {
+	for _, object := range objects {
+		read := &unstructured.Unstructured{Object: object}
+		of := OfKind(read.GetKind())
+		var number int
+		if _, err := fmt.Sscanf(string(read.GetUID()), uidFormat, &number); err == nil {
+			s.uids = max(s.uids, number)
+		}
+		s.addresses++
+		s.put(Key{of, read.GetNamespace(), read.GetName()}, object, false)
+	}
+}
+
 // Revision returns the resource version of the newest write.
 func (s *Store) Revision() int64 { return s.revision }
 
@@ -182,10 +197,12 @@ func (s *Store) put(key Key, object map[string]any, deleted bool) *Version {
 	return version
 }
 
+const uidFormat = "00000000-0000-4000-8000-%012d"
+
 // newUID returns a UID that depends only on the number of earlier calls.
 func (s *Store) newUID() types.UID {
 	s.uids++
-	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids))
+	return types.UID(fmt.Sprintf(uidFormat, s.uids))
 }
 
 // Now returns the time of the API server's clock.
