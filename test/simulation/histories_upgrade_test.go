@@ -1,12 +1,13 @@
 package simulation
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
