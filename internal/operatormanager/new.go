@@ -153,7 +153,7 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Ma
 		RenewDeadline:                 ptr.To(renewDeadline),
 		RetryPeriod:                   ptr.To(retryPeriod),
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
-		Controller:                    config.Controller{EnableWarmup: ptr.To(c.Warmup)},
+		Controller:                    config.Controller{EnableWarmup: ptr.To(c.Warmup), CacheSyncTimeout: cacheSyncTimeout},
 	})
 }
 
