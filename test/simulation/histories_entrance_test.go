@@ -85,7 +85,7 @@ func (in view) connect(name string, number int32) string {
 			continue
 		}
 		admits := slices.ContainsFunc(policy.Spec.Ingress, func(rule networkingv1.NetworkPolicyIngressRule) bool {
-			return slices.ContainsFunc(rule.Ports, func(port networkingv1.NetworkPolicyPort) bool { return port.Port.IntVal == number })
+			return slices.ContainsFunc(rule.Ports, func(port networkingv1.NetworkPolicyPort) bool { return in.numberOf(*port.Port) == number })
 		})
 		if !admits {
 			return fmt.Sprintf("NetworkPolicy %s does not admit %d", policy.Name, number)

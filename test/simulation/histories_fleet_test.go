@@ -202,11 +202,10 @@ var fleets = []tale{
 		h.configurationFails()
 	})},
 
-	// The restart represents the upgrade, because the core of this tree is that of 0.7.1. When the core
-	// changes, begin must load objects that 0.7.1 wrote.
 	{"history-12 a ConfigMap becomes invalid for nginx after an upgrade, then good", past(func(h *history) {
-		h.begin()
-		h.Restart(0)
+		h.load("0.7.1", leftBehind[0])
+		h.Start(0)
+		h.Run(time.Minute)
 		h.configurationFails()
 	})},
 

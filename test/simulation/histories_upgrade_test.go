@@ -97,12 +97,21 @@ func isChild(of *storage.Resource) bool {
 	}, of)
 }
 
+// entirely are the kinds that the upgrade from 0.6.0 may write: 0.7.1 changed the form of NetworkPolicies
+// and Services, and the default of the progress deadline.
+var entirely = []*storage.Resource{
+	storage.Services, storage.NetworkPolicies, storage.Ingresses, storage.Deployments, storage.ControllerRevisions,
+}
+
 // upgrades has the upgrades of each release in each state.
-var upgrades = fromEach("0.7.1")
+var upgrades = fromEach("0.6.0", "0.7.1")
 
 func fromEach(releases ...string) (out []tale) {
 	for _, release := range releases {
 		for _, from := range leftBehind {
+			if release == "0.6.0" {
+				from.writes = entirely
+			}
 			out = append(out, tale{"history-18 an upgrade from " + release + ", " + from.name, past(upgraded(release, from))})
 		}
 	}

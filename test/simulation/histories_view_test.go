@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/example/nginx-operator/test/simulation/storage"
 	"github.com/example/nginx-operator/test/simulation/world"
@@ -118,7 +119,7 @@ func (in view) peers() map[int32]string {
 			edition = rule.From[0].PodSelector.MatchLabels["edition"]
 		}
 		for _, port := range rule.Ports {
-			number := port.Port.IntVal
+			number := in.numberOf(*port.Port)
 			if out[number] != "" && out[number] != edition {
 				edition = out[number] + "+" + edition
 			}
@@ -128,6 +129,18 @@ func (in view) peers() map[int32]string {
 		}
 	}
 	return out
+}
+
+// numberOf returns the number of a port in a NetworkPolicy. Release 0.6.0 wrote names.
+func (in view) numberOf(port intstr.IntOrString) int32 {
+	for _, pod := range list[corev1.Pod](in, storage.Pods) {
+		for _, declared := range pod.Spec.Containers[0].Ports {
+			if port.Type == intstr.String && declared.Name == port.StrVal {
+				return declared.ContainerPort
+			}
+		}
+	}
+	return port.IntVal
 }
 
 // annotation returns the edition of the Service, "none", or "absent".
