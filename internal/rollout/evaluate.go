@@ -14,6 +14,7 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
 )
@@ -63,11 +64,8 @@ func (r Decider) Evaluate(
 	if !newest.Known {
 		return nil, requeue.UntilObserved, nil
 	}
-	found := health.RolloutFailure(deployment, newest.Pods, newest.Began)
+	found, left := failureOf(deployment, newest, &object.Spec, before)
 	if found == nil {
-		return nil, 0, nil
-	}
-	if left := untilDeadline(&object.Spec, before, time.Now()); left > 0 && !found.Certain {
 		return nil, left, nil
 	}
 	reason, err := r.reasonToRollBack(ctx, object, found)
@@ -90,6 +88,21 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 		return found.Reason, err
 	}
 	return v1alpha2.ReasonReferenceNotFound, nil
+}
+
+// failureOf returns why a rollout has failed, or nil and the time until it may have failed. before is its
+// earlier failure if it is an attempt, or nil.
+func failureOf(
+	deployment *appsv1.Deployment, newest live.NewestReplicaSet, spec *v1alpha2.NginxOperatorSpec, before *v1alpha2.FailedRevision,
+) (*failure.Failure, time.Duration) {
+	found := health.RolloutFailure(deployment, newest.Pods, newest.Began)
+	if found == nil || found.Certain {
+		return found, 0
+	}
+	if left := untilDeadline(spec, before, time.Now()); left > 0 {
+		return nil, left
+	}
+	return found, 0
 }
 
 // untilDeadline returns the time until the progress deadline of an attempt, or 0 without an attempt.

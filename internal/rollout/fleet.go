@@ -49,15 +49,9 @@ func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot
 	if err != nil {
 		return slot{}, err
 	}
-	before, begun := predecessor(object, revisions, deployment, name)
-	if !begun && before != nil && good != nil && before.Name != good.Revision {
-		applied, err := r.restore(ctx, object, before.Name)
-		if err != nil {
-			return slot{}, err
-		}
-		if begun = applied != nil && record.SamePods(declared, applied); begun { // the entrance was edited during the rollout
-			before = recordOf(revisions, good.Revision)
-		}
+	before, begun, err := r.before(ctx, declared, revisions)
+	if err != nil {
+		return slot{}, err
 	}
 	last, err := r.ofOtherRelease(ctx, declared, before)
 	if err != nil {
@@ -83,6 +77,22 @@ func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot
 		return slot{place: ptr.To(fleet.Rolling)}, nil
 	}
 	return slot{place: &group, waits: last, changes: differences(declared, last)}, nil
+}
+
+// before is predecessor for a declaration. An edit of the entrance does not end a rollout.
+func (r Decider) before(
+	ctx context.Context, declared *record.Declaration, revisions []appsv1.ControllerRevision,
+) (before *appsv1.ControllerRevision, begun bool, err error) {
+	object, good := declared.Object, declared.Object.Status.LastGoodRevision
+	before, begun = predecessor(object, revisions, r.Live.Deployment(), declared.Revision.Name)
+	if begun || before == nil || good == nil || before.Name == good.Revision {
+		return before, begun, nil
+	}
+	applied, err := r.restore(ctx, object, before.Name)
+	if err != nil || applied == nil || !record.SamePods(declared, applied) {
+		return before, false, err
+	}
+	return recordOf(revisions, good.Revision), true, nil
 }
 
 // predecessor returns the record before a revision, or nil, and whether the rollout of the revision

@@ -142,7 +142,8 @@ func (r Decider) isSameUserPart(ctx context.Context, declared, earlier *record.D
 // revision: an edit of the entrance does not make them work.
 func (r Decider) asFailed(ctx context.Context, declared *record.Declaration) (*record.Declaration, error) {
 	status := &declared.Object.Status
-	if record.HasFailed(status, declared.Revision.Name) || status.LastGoodRevision != nil && status.LastGoodRevision.Revision == declared.Revision.Name {
+	name, last := declared.Revision.Name, status.LastGoodRevision
+	if record.HasFailed(status, name) || last != nil && last.Revision == name {
 		return declared, nil
 	}
 	for i := range status.FailedRevisions {

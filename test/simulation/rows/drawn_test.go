@@ -8,13 +8,28 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
+
+// core has the packages whose defects the simulation has to find, by their part of the core. Each part
+// has the same number of drawn mutants.
+var core = [][]string{
+	{"internal/rollout"},
+	{"internal/apply"},
+	{"internal/status"},
+	{"internal/health"},
+	{"internal/operand", "internal/bridge"},
+	{"internal/fleet"},
+	{"internal/inputs", "internal/record"},
+	{"internal/live", "controllers/nginxoperator"},
+}
 
 var seedFlag = flag.Uint64("seed", 1, "the seed that draws the mutants")
 
@@ -62,6 +77,38 @@ func TestSeedsFindDrawnMutants(t *testing.T) {
 	if len(survivors) > mostSurvivors {
 		t.Errorf("no seed finds %d mutants:\n%s", len(survivors), strings.Join(survivors, "\n"))
 	}
+}
+
+// draw returns the mutants of each part of the core in an order that the seed determines. Only lines
+// that a run executes have mutants.
+func draw(root string, seed uint64, executed covered) ([][]mutant, error) {
+	out := make([][]mutant, len(core))
+	for i, directories := range core {
+		for _, directory := range directories {
+			files, err := filepath.Glob(filepath.Join(root, directory, "*.go"))
+			if err != nil {
+				return nil, err
+			}
+			for _, path := range files {
+				if strings.HasSuffix(path, "_test.go") {
+					continue
+				}
+				source, err := os.ReadFile(path)
+				if err != nil {
+					return nil, err
+				}
+				file := filepath.ToSlash(filepath.Join(directory, filepath.Base(path)))
+				found, err := mutantsOf(file, source)
+				if err != nil {
+					return nil, err
+				}
+				out[i] = append(out[i], slices.DeleteFunc(found, func(one mutant) bool { return !executed[file][one.line] })...)
+			}
+		}
+		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // a test, to be repeated
+		random.Shuffle(len(out[i]), func(a, b int) { out[i][a], out[i][b] = out[i][b], out[i][a] })
+	}
+	return out, nil
 }
 
 // coverage returns the lines that the fixed seeds execute.

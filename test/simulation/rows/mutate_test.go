@@ -7,26 +7,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
-
-// core has the packages whose defects the simulation has to find, by their part of the core. Each part
-// has the same number of drawn mutants.
-var core = [][]string{
-	{"internal/rollout"},
-	{"internal/apply"},
-	{"internal/status"},
-	{"internal/health"},
-	{"internal/operand", "internal/bridge"},
-	{"internal/fleet"},
-	{"internal/inputs", "internal/record"},
-	{"internal/live", "controllers/nginxoperator"},
-}
 
 // mutant is a small change of a source file.
 type mutant struct {
@@ -120,38 +104,6 @@ func parseCoverage(profile []byte, module string) (covered, error) {
 	return out, lines.Err()
 }
 
-// draw returns the mutants of each part of the core in an order that the seed determines. Only lines
-// that a run executes have mutants.
-func draw(root string, seed uint64, executed covered) ([][]mutant, error) {
-	out := make([][]mutant, len(core))
-	for i, directories := range core {
-		for _, directory := range directories {
-			files, err := filepath.Glob(filepath.Join(root, directory, "*.go"))
-			if err != nil {
-				return nil, err
-			}
-			for _, path := range files {
-				if strings.HasSuffix(path, "_test.go") {
-					continue
-				}
-				source, err := os.ReadFile(path)
-				if err != nil {
-					return nil, err
-				}
-				file := filepath.ToSlash(filepath.Join(directory, filepath.Base(path)))
-				found, err := mutantsOf(file, source)
-				if err != nil {
-					return nil, err
-				}
-				out[i] = append(out[i], slices.DeleteFunc(found, func(one mutant) bool { return !executed[file][one.line] })...)
-			}
-		}
-		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // a test, to be repeated
-		random.Shuffle(len(out[i]), func(a, b int) { out[i][a], out[i][b] = out[i][b], out[i][a] })
-	}
-	return out, nil
-}
-
 // TestMutants verifies the mutants of a function.
 func TestMutants(t *testing.T) {
 	const source = `package p
@@ -189,7 +141,8 @@ func f(a, b int) (err error) {
 
 // TestCoverage verifies that only executed lines count.
 func TestCoverage(t *testing.T) {
-	got, err := parseCoverage([]byte("mode: set\nexample.com/m/internal/a.go:3.2,5.4 2 1\nexample.com/m/internal/a.go:7.2,8.4 1 0\n"), "example.com/m")
+	const profile = "mode: set\nexample.com/m/internal/a.go:3.2,5.4 2 1\nexample.com/m/internal/a.go:7.2,8.4 1 0\n"
+	got, err := parseCoverage([]byte(profile), "example.com/m")
 	if err != nil || !got["internal/a.go"][4] || got["internal/a.go"][7] {
 		t.Errorf("%v, %v", got, err)
 	}
