@@ -17,7 +17,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// wanted is what is rendered for the live state.
+// wanted has the declarations to render for the live state.
 type wanted struct {
 	// of is the declaration of the Pods. entrance is that of the entrance, or nil if it is the same.
 	of, entrance *record.Declaration
@@ -29,6 +29,7 @@ type wanted struct {
 	suffix string
 }
 
+// wantedOf returns the declarations of a decision. of is that of the Pods.
 func wantedOf(decided rollout.Decision, of *record.Declaration, running operand.Running) wanted {
 	out := wanted{of: of, entrance: decided.Entrance, running: running}
 	if decided.Unproven {
@@ -37,7 +38,7 @@ func wantedOf(decided rollout.Decision, of *record.Declaration, running operand.
 	return out
 }
 
-// wantedBy returns what a decision renders. The Ingress or HTTPRoute moves to another number only when
+// wantedBy is wantedOf for the current running ports. The Ingress or HTTPRoute moves to another number only when
 // the API server has endpoints for it: the Service may have got the number a moment ago.
 func (r *Reconciler) wantedBy(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision,

@@ -36,9 +36,5 @@ func New(kind string) client.Object {
 // DispensableKinds returns the kinds of which an object has either no child or one child with its
 // name.
 func DispensableKinds() []string {
-	out := []string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress"}
-	for _, child := range OptionalKinds {
-		out = append(out, child.Kind)
-	}
-	return out
+	return append([]string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress"}, optionalNames()...)
 }

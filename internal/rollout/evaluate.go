@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,10 +45,7 @@ func (r Decider) Evaluate(
 	if err != nil {
 		return nil, 0, err
 	}
-	has := func(name string) int {
-		return slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
-	}
-	if has(applied.Revision.Name) < 0 || has(good.Revision) < 0 {
+	if recordOf(revisions, applied.Revision.Name) == nil || recordOf(revisions, good.Revision) == nil {
 		return nil, 0, nil
 	}
 	known, err := r.restore(ctx, object, good.Revision)

@@ -101,10 +101,7 @@ func (r Decider) before(
 func predecessor(
 	object *v1alpha2.NginxOperator, revisions []appsv1.ControllerRevision, deployment *appsv1.Deployment, name string,
 ) (before *appsv1.ControllerRevision, begun bool) {
-	is := func(name string) func(appsv1.ControllerRevision) bool {
-		return func(one appsv1.ControllerRevision) bool { return one.Name == name }
-	}
-	begun = record.HasFailed(&object.Status, name) || slices.ContainsFunc(revisions, is(name))
+	begun = record.HasFailed(&object.Status, name) || recordOf(revisions, name) != nil
 	if !begun {
 		return record.Applied(object, revisions, deployment), false
 	}

@@ -33,11 +33,8 @@ func (r Decider) forgotten(
 	if err != nil {
 		return nil, err
 	}
-	has := func(name string) int {
-		return slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
-	}
-	at := has(declared.Revision.Name)
-	if at < 0 || has(applied) < 0 || applied == declared.Revision.Name || revisions[at].Revision != object.Generation {
+	kept := recordOf(revisions, declared.Revision.Name)
+	if kept == nil || recordOf(revisions, applied) == nil || applied == declared.Revision.Name || kept.Revision != object.Generation {
 		return nil, nil
 	}
 
@@ -46,7 +43,7 @@ func (r Decider) forgotten(
 		return nil, err
 	}
 	if !slices.ContainsFunc(replicaSets, func(one *appsv1.ReplicaSet) bool {
-		return metav1.IsControlledBy(one, live) && !one.CreationTimestamp.Before(&revisions[at].CreationTimestamp) &&
+		return metav1.IsControlledBy(one, live) && !one.CreationTimestamp.Before(&kept.CreationTimestamp) &&
 			one.Annotations[wellknown.AnnotationRevision] != live.Annotations[wellknown.AnnotationRevision]
 	}) {
 		return nil, nil

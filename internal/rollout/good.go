@@ -2,9 +2,6 @@ package rollout
 
 import (
 	"context"
-	"slices"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -19,7 +16,7 @@ import (
 // entrance and the size of the instance.
 //
 // While the user's part of a spec is that of the good Pods, its entrance applies at once. Otherwise the
-// entrance stays what was in effect until the new Pods have proven themselves.
+// entrance that is in effect stays until the new Pods have proven themselves.
 
 // good is what the last good revision of an object says about a declaration.
 type good struct {
@@ -76,11 +73,11 @@ func (r Decider) restore(ctx context.Context, object *v1alpha2.NginxOperator, na
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(records, func(one appsv1.ControllerRevision) bool { return one.Name == name })
-	if at < 0 {
+	found := recordOf(records, name)
+	if found == nil {
 		return nil, nil
 	}
-	out, err := r.Records.Restore(ctx, object, &records[at])
+	out, err := r.Records.Restore(ctx, object, found)
 	if record.IsUnusable(err) {
 		return nil, nil
 	}

@@ -44,9 +44,12 @@ var leftBehind = []left{
 	},
 }
 
+// fileOf returns the name of the file with the objects in a state.
+func fileOf(state string) string { return strings.ReplaceAll(state, " ", "-") + ".json" }
+
 // load brings the cluster to the state in which a release left it.
 func (h *history) load(release string, from left) {
-	raw, err := os.ReadFile(filepath.Join("testdata", release, strings.ReplaceAll(from.name, " ", "-")+".json"))
+	raw, err := os.ReadFile(filepath.Join("testdata", release, fileOf(from.name)))
 	h.Must(err)
 	var recorded struct {
 		Now     time.Time        `json:"now"`

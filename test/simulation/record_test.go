@@ -42,8 +42,6 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func fileOf(state string) string { return strings.ReplaceAll(state, " ", "-") + ".json" }
-
 // record returns the newest version of each object, in the order of the last writes, one in a line.
 func (h *history) record() []byte {
 	newest := map[storage.Key]*storage.Version{}

@@ -5,7 +5,6 @@ package rows
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -149,19 +148,12 @@ func try(t *testing.T, root string, mutated mutant) (found string, valid bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed, overlay, binary := filepath.Join(scratch, "changed.go"), filepath.Join(scratch, "overlay.json"), filepath.Join(scratch, "simulation.test")
-	encoded, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	if err != nil {
+	changed := filepath.Join(scratch, "changed.go")
+	if err := os.WriteFile(changed, mutated.apply(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{changed: mutated.apply(source), overlay: encoded} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o="+binary, "./test/simulation")
-	build.Dir = root
-	if build.Run() != nil {
+	binary, _, err := build(root, scratch, writeOverlay(t, scratch, map[string]string{path: changed}))
+	if err != nil {
 		return "", false
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), maxRun)

@@ -65,6 +65,12 @@ func apply(t *testing.T, patch, root, scratch string) (overlay string) {
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s no longer applies, so write it again for the present code: %v\n%s", patch, err, output)
 	}
+	return writeOverlay(t, scratch, replace)
+}
+
+// writeOverlay writes the overlay with which go build reads other files, and returns its path.
+func writeOverlay(t *testing.T, scratch string, replace map[string]string) (overlay string) {
+	t.Helper()
 	encoded, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		t.Fatal(err)
