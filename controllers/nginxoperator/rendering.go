@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/live"
@@ -38,31 +39,6 @@ func wantedOf(decided rollout.Decision, of *record.Declaration, running operand.
 	return out
 }
 
-// wantedBy is wantedOf for the current running ports. The Ingress or HTTPRoute moves to another number only when
-// the API server has endpoints for it: the Service may have got the number a moment ago.
-func (r *Reconciler) wantedBy(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision,
-) (wanted, error) {
-	running, err := state.Running()
-	out := wantedOf(decided, decided.Apply, running)
-	if err != nil {
-		return out, err
-	}
-	spec, in := &decided.Apply.Object.Spec, operand.Inputs{Running: out.running}
-	if decided.Entrance != nil {
-		spec, in.Pods = &decided.Entrance.Object.Spec, spec
-	}
-	number, moves := operand.RouteMovesTo(spec, in)
-	if !moves || object.Spec.Paused {
-		return out, nil
-	}
-	reached, err := r.bridges(state).HasEndpoints(ctx, object, number)
-	if err == nil && !reached {
-		out.running = out.running.WithoutEndpoints(number)
-	}
-	return out, err
-}
-
 // renderChildren returns the children for the live state.
 func (r *Reconciler) renderChildren(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, want wanted,
@@ -84,36 +60,43 @@ func (r *Reconciler) renderChildren(
 	if err = r.store(state).Carry(ctx, object, &out); err != nil {
 		return out, err
 	}
-	if out.Children, err = operand.Children(made.Object, made.Inputs); err != nil {
+	pods, err := operand.Children(made.Object, made.Inputs)
+	if err != nil {
 		return out, err
 	}
-	return withEntrance(out, want.entrance)
-}
-
-// withEntrance returns a rendering with the entrance of another declaration, unless that is nil or has
-// the same entrance.
-func withEntrance(of record.Rendering, entrance *record.Declaration) (record.Rendering, error) {
-	if entrance == nil {
-		return of, nil
-	}
-	in := entrance.Inputs
-	in.Missing, in.Deployment, in.Running = of.Inputs.Missing, of.Inputs.Deployment, of.Inputs.Running
-	in.Image = of.Inputs.Image // all children have the label of the Pods' version
-	children, err := operand.Children(entrance.Object, in)
-	if err != nil || equality.Semantic.DeepEqual(operand.WithEntrance(of.Children, children), of.Children) {
-		return of, err
-	}
-
-	of.Entrance, in.Pods, of.Inputs.Pods = entrance.Object, &of.Object.Spec, &of.Object.Spec
-	of.Revision = following(of.Revision)
-	if of.Inputs.MovesRoute = operand.MovesRoute(&entrance.Object.Spec, &of.Object.Spec); of.Inputs.MovesRoute {
-		if of.Children, err = operand.Children(of.Object, of.Inputs); err != nil {
-			return of, err
+	entrance := pods
+	if want.entrance != nil {
+		in := want.entrance.Inputs
+		in.Missing, in.Running = out.Inputs.Missing, out.Inputs.Running
+		in.Image = out.Inputs.Image // all children have the label of the Pods' version
+		if entrance, err = operand.Children(want.entrance.Object, in); err != nil {
+			return out, err
+		}
+		if equality.Semantic.DeepEqual(operand.WithEntrance(pods, entrance), pods) {
+			entrance = pods
+		} else {
+			out.Entrance, out.Revision = want.entrance.Object, following(out.Revision)
 		}
 	}
-	children, err = operand.Children(entrance.Object, in)
-	of.Children = operand.WithEntrance(of.Children, children)
-	return of, err
+	running, err := r.reached(ctx, object, state, pods, entrance, want.running)
+	out.Composed = operand.Compose(pods, entrance, running)
+	return out, err
+}
+
+// reached returns the running ports, without the number to which the Ingress or HTTPRoute moves if the
+// API server has no endpoints for it: the Service may have got the number a moment ago.
+func (r *Reconciler) reached(
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, pods, entrance []client.Object, running operand.Running,
+) (operand.Running, error) {
+	number, moves := operand.RouteMovesTo(pods, entrance, running)
+	if !moves || object.Spec.Paused {
+		return running, nil
+	}
+	reached, err := r.bridges(state).HasEndpoints(ctx, object, number)
+	if err == nil && !reached {
+		running = running.WithoutEndpoints(number)
+	}
+	return running, err
 }
 
 // following returns a record whose entrance follows the Pods.

@@ -51,10 +51,10 @@ func (r *Reconciler) carryOut(
 	}
 
 	spec := &decided.Apply.Object.Spec
-	want, err := r.wantedBy(ctx, object, state, decided)
+	running, err := state.Running()
 	rendered := record.Rendering{Declaration: decided.Apply}
 	if err == nil {
-		rendered, err = r.renderChildren(ctx, object, state, want)
+		rendered, err = r.renderChildren(ctx, object, state, wantedOf(decided, decided.Apply, running))
 	}
 	if err != nil {
 		// The live children are unknown. Report the declaration without children.
@@ -78,7 +78,7 @@ func (r *Reconciler) change(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.Decision,
 ) (writing, error) {
 	out := writing{Written: status.Written{Applied: &of}, live: state}
-	spec, entrance, running := &of.Object.Spec, &of.EntranceObject().Spec, of.Inputs.Running
+	spec, running := &of.Object.Spec, of.Inputs.Running
 	if object.Spec.Paused {
 		var err error
 		if _, out.again, err = r.bridges(state).Ensure(ctx, object, running, nil); err == nil {
@@ -87,7 +87,7 @@ func (r *Reconciler) change(
 		return out, err
 	}
 
-	hold, bridged, err := r.bridges(state).Ensure(ctx, object, running, operand.ServedPorts(entrance, of.Inputs))
+	hold, bridged, err := r.bridges(state).Ensure(ctx, object, running, of.Ports)
 	if err != nil || hold {
 		out.hold, out.again = hold, bridged
 		return out, err
@@ -95,10 +95,10 @@ func (r *Reconciler) change(
 	var applied apply.Applied
 	applied, out.live, err = r.apply(ctx, object, state, of, decided)
 	delays := []time.Duration{bridged, applied.RequeueAfter}
-	if operand.HoldsRoute(entrance, of.Inputs) {
+	if of.HeldRoute {
 		delays = append(delays, requeue.UntilObserved)
 	}
-	if operand.HasInterimNames(entrance, of.Inputs) {
+	if of.Interim {
 		delays = append(delays, requeue.Soon) // no event follows the operator's own writes
 	}
 	for _, contested := range applied.Contested {

@@ -56,12 +56,12 @@ type Bridges struct {
 
 // newNames returns the future names of the ports of the Service, by number, and reports whether one
 // of them changes.
-func newNames(live []corev1.ServicePort, ports []operand.Port) (names map[int32]string, renamed bool) {
+func newNames(live []corev1.ServicePort, ports []corev1.ServicePort) (names map[int32]string, renamed bool) {
 	names = map[int32]string{}
 	for _, before := range live {
 		for _, port := range ports {
-			if port.Number == before.Port {
-				names[port.Number] = port.Name
+			if port.Port == before.Port {
+				names[port.Port] = port.Name
 				renamed = renamed || port.Name != before.Name
 			}
 		}
@@ -155,7 +155,7 @@ func takenOver(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.S
 // needed. If hold is true, nothing may be changed yet. If again is not 0, the reconcile must be
 // repeated after that time.
 func (b Bridges) Ensure(
-	ctx context.Context, object *v1alpha2.NginxOperator, now operand.Running, ports []operand.Port,
+	ctx context.Context, object *v1alpha2.NginxOperator, now operand.Running, ports []corev1.ServicePort,
 ) (hold bool, again time.Duration, err error) {
 	names, renamed := newNames(now.Service, ports)
 	known, err := b.Live.Bridges()

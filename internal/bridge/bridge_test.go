@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operand"
 )
@@ -26,6 +27,12 @@ func sliceWith(pairs ...any) discoveryv1.EndpointSlice {
 	return out
 }
 
+// portsFor returns the ports of the Service of an object for the Pods that run.
+func portsFor(object *v1alpha2.NginxOperator, now operand.Running) []corev1.ServicePort {
+	children := operand.Desired(object, operand.Inputs{Running: now})
+	return operand.Compose(children, children, now).Ports
+}
+
 // TestBridge verifies that a bridge has all ports of Pods with a renamed port. It is deleted once
 // the controller's EndpointSlices have exactly the names of the Service.
 func TestBridge(t *testing.T) {
@@ -34,12 +41,12 @@ func TestBridge(t *testing.T) {
 		Containers: []operand.ContainerPort{{Name: "http", Number: 8080, Listens: 8080}, {Name: "admin", Number: 9000, Listens: 9000}},
 		Service:    []corev1.ServicePort{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}},
 	}
-	names, renamed := newNames(before.Service, operand.ServedPorts(&object.Spec, operand.Inputs{Running: before}))
+	names, renamed := newNames(before.Service, portsFor(object, before))
 	if diff := cmp.Diff(map[int32]string{8080: "web", 9000: "admin"}, names); diff != "" || !renamed {
 		t.Fatalf("names, one of them new: %t (-want +got):\n%s", renamed, diff)
 	}
 	same := fixture.NewObject(fixture.Ports("http", 8080, "admin", 9000))
-	if _, renamed := newNames(before.Service, operand.ServedPorts(&same.Spec, operand.Inputs{Running: before})); renamed {
+	if _, renamed := newNames(before.Service, portsFor(same, before)); renamed {
 		t.Error("what has its name is renamed")
 	}
 	source := sliceWith("http", 8080, "admin", 9000)

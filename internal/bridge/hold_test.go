@@ -60,7 +60,7 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 				}
 				hold := func() bool {
 					t.Helper()
-					hold, again, err := r.Ensure(t.Context(), object, now, []operand.Port{{Name: "web", Number: 80}})
+					hold, again, err := r.Ensure(t.Context(), object, now, []corev1.ServicePort{{Name: "web", Port: 80}})
 					if err != nil || again <= 0 || again > bridgeSettles {
 						t.Fatalf("the next reconcile is in %s: %v", again, err)
 					}

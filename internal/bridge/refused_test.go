@@ -66,7 +66,7 @@ func TestRefusedBridgeIsLogged(t *testing.T) {
 				}).Build()
 			r := newBridges(t, api, object)
 
-			hold, _, err := r.Ensure(log.IntoContext(t.Context(), logger), object, now, []operand.Port{{Name: "web", Number: 8080}})
+			hold, _, err := r.Ensure(log.IntoContext(t.Context(), logger), object, now, []corev1.ServicePort{{Name: "web", Port: 8080}})
 			if isHeld := len(test.stored) > 1; hold != isHeld || err != nil {
 				t.Errorf("the rename is held: %t, %v", hold, err)
 			}

@@ -35,7 +35,7 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
 		MaxSurge: &rollout.MaxSurge, MaxUnavailable: &rollout.MaxUnavailable,
 	}
-	deployment.Spec.MinReadySeconds = minReadySeconds(&object.Spec, in.MovesRoute)
+	deployment.Spec.MinReadySeconds = minReadySeconds(&object.Spec)
 	deployment.Spec.ProgressDeadlineSeconds = &rollout.ProgressDeadlineSeconds
 	setPodTemplate(&deployment.Spec.Template, object, in)
 	return deployment

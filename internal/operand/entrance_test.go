@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
@@ -86,20 +87,22 @@ func TestEntranceWhilePodsChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := fixture.NewObject(append(test.entrance, ingress)...)
-			in := Inputs{Image: fixture.Image, Pods: &fixture.NewObject(append(test.pods, ingress)...).Spec}
-			in.Running = Running{ready: sets.New(test.ready...), exposed: 8080, Service: []corev1.ServicePort{{Name: "http", Port: 8080}}}
+			now := Running{ready: sets.New(test.ready...), exposed: 8080, Service: []corev1.ServicePort{{Name: "http", Port: 8080}}}
 			for _, number := range test.runs {
-				in.Running.Containers = append(in.Running.Containers, ContainerPort{fmt.Sprint("n", number), number, number})
+				now.Containers = append(now.Containers, ContainerPort{fmt.Sprint("n", number), number, number})
 			}
 			if test.unreached {
-				in.Running = in.Running.WithoutEndpoints(9000)
+				now = now.WithoutEndpoints(9000)
 			}
 
+			in := Inputs{Image: fixture.Image, Running: now}
+			composed := Compose(Desired(fixture.NewObject(append(test.pods, ingress)...), in), Desired(object, in), now)
+			got := partsOf(composed.Children)
 			var service, policy []string
-			for _, port := range DesiredService(object, in).Spec.Ports {
+			for _, port := range got.service.Spec.Ports {
 				service = append(service, fmt.Sprint(port.Name, " ", port.Port, " ", port.NodePort))
 			}
-			for _, rule := range desiredNetworkPolicy(object, in).Spec.Ingress {
+			for _, rule := range got.policy.Spec.Ingress {
 				text := ""
 				for _, port := range rule.Ports {
 					text += fmt.Sprint(port.Port.IntVal, " ")
@@ -110,7 +113,7 @@ func TestEntranceWhilePodsChange(t *testing.T) {
 				}
 				policy = append(policy, text+"of "+peer)
 			}
-			backend := desiredIngress(object, in).Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number
+			backend := got.ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number
 			for of, diff := range map[string]string{
 				"Service": cmp.Diff(test.service, service), "NetworkPolicy": cmp.Diff(test.policy, policy), "Ingress": cmp.Diff(test.backend, backend),
 			} {
@@ -118,7 +121,7 @@ func TestEntranceWhilePodsChange(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", of, diff)
 				}
 			}
-			if HoldsRoute(&object.Spec, in) != test.unreached {
+			if composed.HeldRoute != test.unreached {
 				t.Errorf("the route is held: %t", !test.unreached)
 			}
 		})
@@ -149,16 +152,23 @@ func TestWithEntrance(t *testing.T) {
 	}
 }
 
-// TestRolloutThatMovesTheRoute verifies that old Pods serve until the Ingress has moved.
+// TestRolloutThatMovesTheRoute verifies that old Pods serve until the Ingress has moved, and that only an
+// Ingress or HTTPRoute with another number moves.
 func TestRolloutThatMovesTheRoute(t *testing.T) {
-	ingress := func(s *v1alpha2.NginxOperatorSpec) { s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{}} }
-	before, after := fixture.NewObject(fixture.Ports("http", 8080), ingress), fixture.NewObject(fixture.Ports("http", 9000), ingress)
-	if !MovesRoute(&before.Spec, &after.Spec) || MovesRoute(&before.Spec, &before.Spec) ||
-		MovesRoute(&fixture.NewObject(fixture.Ports("http", 8080)).Spec, &after.Spec) {
-		t.Error("only a route with another number moves")
+	ingress := func(s *v1alpha2.NginxOperatorSpec) {
+		s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: "a"}}}}
 	}
-	in := Inputs{Image: fixture.Image, MovesRoute: true}
-	if got := DesiredDeployment(after, in).Spec.MinReadySeconds; got != routeSettleSeconds {
-		t.Errorf("minReadySeconds %d", got)
+	render := func(change ...func(*v1alpha2.NginxOperatorSpec)) []client.Object {
+		return Desired(fixture.NewObject(change...), Inputs{Image: fixture.Image})
+	}
+	before, after := render(fixture.Ports("http", 8080), ingress), render(fixture.Ports("http", 9000), ingress)
+	plain := render(fixture.Ports("http", 8080))
+	for name, test := range map[string]struct {
+		entrance []client.Object
+		want     int32
+	}{"another number": {before, routeSettleSeconds}, "the same number": {after, 0}, "no route": {plain, 0}} {
+		if got := partsOf(Compose(after, test.entrance, Running{}).Children).deployment.Spec.MinReadySeconds; got != test.want {
+			t.Errorf("%s: minReadySeconds %d, want %d", name, got, test.want)
+		}
 	}
 }

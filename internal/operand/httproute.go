@@ -43,7 +43,7 @@ func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) *gatewayv1.HTTP
 	backend := gatewayv1.BackendRef{
 		BackendObjectReference: gatewayv1.BackendObjectReference{
 			Group: ptr.To[gatewayv1.Group](""), Kind: ptr.To[gatewayv1.Kind]("Service"), Name: gatewayv1.ObjectName(object.Name),
-			Port: ptr.To(backendPort(&object.Spec, in)),
+			Port: ptr.To(mainPort(&object.Spec)),
 		},
 		Weight: ptr.To[int32](1),
 	}

@@ -17,11 +17,11 @@ func TestDesiredHTTPRoute(t *testing.T) {
 	in := newInputs(t, object, "", false)
 	before := DesiredService(fixture.NewObject(fixture.OnPort(8080)), in).Spec.Ports
 	in.Running = Running{exposed: 8080, ready: sets.New[int32](8080), Service: before}
-	if got := *desiredHTTPRoute(object, in).Spec.Rules[0].BackendRefs[0].Port; got != 8080 {
+	if got := *partsFor(object, in).route.Spec.Rules[0].BackendRefs[0].Port; got != 8080 {
 		t.Errorf("asks for port %d, where no Pod is ready", got)
 	}
 	in.Running.ready.Insert(9090)
-	if got := *desiredHTTPRoute(object, in).Spec.Rules[0].BackendRefs[0].Port; got != 9090 {
+	if got := *partsFor(object, in).route.Spec.Rules[0].BackendRefs[0].Port; got != 9090 {
 		t.Errorf("asks for port %d", got)
 	}
 	with := Desired(object, in)

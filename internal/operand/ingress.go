@@ -25,7 +25,7 @@ func desiredIngress(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.Ing
 	}
 	ingress.Annotations = withUsers(form.Annotations, nil)
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-		Name: object.Name, Port: networkingv1.ServiceBackendPort{Number: backendPort(&object.Spec, in)},
+		Name: object.Name, Port: networkingv1.ServiceBackendPort{Number: mainPort(&object.Spec)},
 	}}
 	for _, host := range form.Hosts {
 		rule := &networkingv1.HTTPIngressRuleValue{}

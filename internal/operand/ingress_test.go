@@ -43,7 +43,7 @@ func TestBackendPort(t *testing.T) {
 			object := fixture.NewObject(
 				fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"}), fixture.Ports("secure", 9443, "web", 9090, "admin", 8081))
 			object.Spec.Ports[0].AppProtocol = "https"
-			got := desiredIngress(object, Inputs{Running: test.now}).Spec.Rules[0].HTTP.Paths[0].Backend.Service
+			got := partsFor(object, Inputs{Running: test.now}).ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
 			if got.Name != "web" || got.Port != (networkingv1.ServiceBackendPort{Number: test.want}) {
 				t.Errorf("asks for %+v, want %d", got, test.want)
 			}

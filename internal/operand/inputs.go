@@ -47,11 +47,6 @@ type Inputs struct {
 	Deployment *appsv1.Deployment
 	// Running has the ports of the running Pods. Names of container ports depend on them.
 	Running Running
-	// Pods is the spec of the Pods if the entrance is that of another declaration, or nil. The entrance
-	// then also has the ports that ready Pods serve and that it does not declare.
-	Pods *v1alpha2.NginxOperatorSpec
-	// MovesRoute means that the Pods move the Ingress or HTTPRoute to another number.
-	MovesRoute bool
 	// Exporter is the container image of the exporter, or "" if there is none.
 	Exporter string
 	// Missing has the reason for each optional kind that is not installed.

@@ -1,8 +1,12 @@
 package operand
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,106 +18,167 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// desiredNetworkPolicy returns the NetworkPolicy. It admits the declared peers to the served ports,
-// and any source to the ports for probes and metrics: no peer selects the node address of the
+// desiredNetworkPolicy returns the NetworkPolicy. It admits the declared peers to the ports of the
+// Service, and any source to the ports for probes and metrics: no peer selects the node address of the
 // kubelet, and the location of Prometheus is unknown. All ports are numbers, because OVN-Kubernetes
-// takes the name of a port for the number 0. While Pods with different numbers run, the
-// NetworkPolicy has the numbers of all of them, but none of Pods that only have the labels. Numbers
-// that only new Pods serve have the peers of these Pods.
+// takes the name of a port for the number 0.
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = ObjectMeta(object, in)
 	policy.Spec.PodSelector = metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
-
-	entrance, coming := portsByDeclaration(&object.Spec, in)
-	serving := listening(entrance, in.Running)
-	added := listening(coming, in.Running).Difference(serving)
-	forAll := in.Running.health()
-	for _, spec := range []*v1alpha2.NginxOperatorSpec{&object.Spec, in.Pods} {
-		if spec == nil {
-			continue
-		}
-		forAll.Insert(defaults.HealthPort(spec))
-		if port := defaults.MetricsPort(spec); port != 0 {
-			forAll.Insert(port)
-		}
+	serving, forAll := sets.New[int32](), sets.New(defaults.HealthPort(&object.Spec))
+	for _, port := range defaults.ServicePorts(&object.Spec) {
+		serving.Insert(port.Listens)
 	}
-
-	// A number can be served by some Pods, and have the probes of others. The kubelet reaches it in
-	// any case: a Pod always admits its own node.
-	for _, one := range []struct {
-		numbers sets.Set[int32]
-		from    []networkingv1.NetworkPolicyPeer
-	}{{serving, peersOf(&object.Spec)}, {added, peersOf(in.Pods)}} {
-		if len(one.from) == 0 {
-			forAll = forAll.Union(one.numbers)
-			continue
-		}
-		policy.Spec.Ingress = append(policy.Spec.Ingress, ruleOf(one.numbers, one.from)...)
-		forAll = forAll.Difference(one.numbers)
+	if port := defaults.MetricsPort(&object.Spec); port != 0 {
+		forAll.Insert(port)
 	}
-	policy.Spec.Ingress = append(policy.Spec.Ingress, ruleOf(forAll, nil)...)
+	var from []networkingv1.NetworkPolicyPeer
+	if object.Spec.NetworkPolicy != nil {
+		from = object.Spec.NetworkPolicy.From
+	}
+	policy.Spec.Ingress = admit(admit(nil, serving, from), forAll, nil)
 	return policy
 }
 
-// peersOf returns the declared peers, or nil for all.
-func peersOf(spec *v1alpha2.NginxOperatorSpec) []networkingv1.NetworkPolicyPeer {
-	if spec == nil || spec.NetworkPolicy == nil {
+// rulesOf returns the rules of the entrance's NetworkPolicy for the Pods that run, and these ports of the
+// Service. While Pods with different numbers run, they have the numbers of all of them, but none of Pods
+// that only have the labels. Numbers that only new Pods serve have the peers of these Pods.
+func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []networkingv1.NetworkPolicyIngressRule {
+	declared, coming := sets.New[int32](), sets.New[int32]()
+	for _, port := range ports {
+		if Serves(pods.service.Spec.Ports, port.Port) && !Serves(entrance.service.Spec.Ports, port.Port) {
+			coming.Insert(port.Port)
+		} else {
+			declared.Insert(port.Port)
+		}
+	}
+	serving := listening(declared, slices.Concat(entrance.containerPorts(), now.own))
+	added := listening(coming, slices.Concat(pods.containerPorts(), now.own)).Difference(serving)
+	forAll := now.health()
+	for _, of := range []parts{entrance, pods} {
+		forAll.Insert(of.forAll()...)
+	}
+
+	before := entrance.served().Difference(serving).Difference(forAll)
+	rules := withoutNumbers(entrance.policy.DeepCopy().Spec.Ingress, func(_ networkingv1.NetworkPolicyIngressRule, number int32) bool {
+		return before.Has(number)
+	})
+	rules = admit(rules, serving, peersOf(entrance))
+	rules = admit(rules, added, peersOf(pods))
+	return admit(rules, forAll, nil)
+}
+
+// served returns the numbers on which the Pods of a declaration listen for ports of its Service.
+func (p parts) served() sets.Set[int32] {
+	numbers := sets.New[int32]()
+	for _, port := range p.service.Spec.Ports {
+		numbers.Insert(port.Port)
+	}
+	return listening(numbers, p.containerPorts())
+}
+
+// forAll returns the numbers of a declaration for probes and metrics.
+func (p parts) forAll() []int32 {
+	var out []int32
+	for _, port := range p.containerPorts() {
+		if port.Name == portHealth {
+			out = append(out, port.Listens)
+		}
+	}
+	for _, container := range p.deployment.Spec.Template.Spec.InitContainers {
+		if container.Name == wellknown.ExporterContainer {
+			for _, port := range container.Ports {
+				out = append(out, port.ContainerPort)
+			}
+		}
+	}
+	return out
+}
+
+// peersOf returns the peers that a declaration admits to the ports of its Service, or nil for all.
+func peersOf(of parts) []networkingv1.NetworkPolicyPeer {
+	served := of.served()
+	if of.policy == nil {
 		return nil
 	}
-	return spec.NetworkPolicy.From
+	for _, rule := range of.policy.Spec.Ingress {
+		isServed := func(port networkingv1.NetworkPolicyPort) bool { return served.Has(numberOf(port)) }
+		if slices.ContainsFunc(rule.Ports, isServed) {
+			return rule.From
+		}
+	}
+	return nil
 }
 
-// portsByDeclaration returns the ports of the Service: those of the entrance, and those that only the
-// new Pods declare.
-func portsByDeclaration(spec *v1alpha2.NginxOperatorSpec, in Inputs) (entrance, coming []Port) {
-	of := sets.New[int32]()
-	if in.Pods != nil {
-		for _, port := range defaults.ServicePorts(in.Pods) {
-			of.Insert(port.Number)
-		}
-	}
-	for _, port := range defaults.ServicePorts(spec) {
-		of.Delete(port.Number)
-	}
-	for _, port := range ServedPorts(spec, in) {
-		if of.Has(port.Number) {
-			coming = append(coming, port)
-		} else {
-			entrance = append(entrance, port)
-		}
-	}
-	return entrance, coming
-}
-
-// listening returns the numbers on which new Pods and running Pods listen for ports of the Service.
-func listening(ports []Port, now Running) sets.Set[int32] {
-	out, served := sets.New[int32](), sets.New[int32]()
-	for _, port := range ports {
-		served.Insert(port.Number)
-		if port.listens != 0 {
-			out.Insert(port.listens)
-		}
-	}
-	for _, port := range now.own {
-		if port.Name != portHealth && served.Has(port.Number) {
+// listening returns the numbers on which Pods listen for ports of the Service.
+func listening(numbers sets.Set[int32], containers []ContainerPort) sets.Set[int32] {
+	out := sets.New[int32]()
+	for _, port := range containers {
+		if port.Name != portHealth && numbers.Has(port.Number) {
 			out.Insert(port.Listens)
 		}
 	}
 	return out
 }
 
-// ruleOf returns a rule for port numbers, or none without numbers: a rule without ports opens all
-// of them.
-func ruleOf(numbers sets.Set[int32], from []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyIngressRule {
-	if len(numbers) == 0 {
-		return nil
+// admit returns rules that admit peers, or all for nil, to these numbers. A number that other peers have
+// stays theirs: some Pods can serve it, and others have it for their probes. The kubelet reaches it in
+// any case, because a Pod always admits its own node. There is no rule without numbers, because it would
+// open all of them.
+func admit(
+	rules []networkingv1.NetworkPolicyIngressRule, numbers sets.Set[int32], from []networkingv1.NetworkPolicyPeer,
+) []networkingv1.NetworkPolicyIngressRule {
+	if len(from) > 0 {
+		rules = withoutNumbers(rules, func(rule networkingv1.NetworkPolicyIngressRule, number int32) bool {
+			return len(rule.From) == 0 && numbers.Has(number)
+		})
 	}
-	rule := networkingv1.NetworkPolicyIngressRule{From: from}
-	for _, number := range sets.List(numbers) {
-		rule.Ports = append(rule.Ports, networkingv1.NetworkPolicyPort{
+	missing, at := numbers.Clone(), -1
+	for i, rule := range rules {
+		for _, port := range rule.Ports {
+			missing.Delete(numberOf(port))
+		}
+		if at < 0 && len(rule.Ports) > 0 && equality.Semantic.DeepEqual(rule.From, from) {
+			at = i
+		}
+	}
+	if len(missing) == 0 {
+		return rules
+	}
+	if at < 0 {
+		at = len(rules)
+		isAll := func(rule networkingv1.NetworkPolicyIngressRule) bool { return len(rule.From) == 0 }
+		if first := slices.IndexFunc(rules, isAll); first >= 0 && len(from) > 0 {
+			at = first
+		}
+		rules = slices.Insert(rules, at, networkingv1.NetworkPolicyIngressRule{From: from})
+	}
+	for number := range missing {
+		rules[at].Ports = append(rules[at].Ports, networkingv1.NetworkPolicyPort{
 			Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number)),
 		})
 	}
-	return []networkingv1.NetworkPolicyIngressRule{rule}
+	slices.SortFunc(rules[at].Ports, func(a, b networkingv1.NetworkPolicyPort) int { return cmp.Compare(numberOf(a), numberOf(b)) })
+	return rules
+}
+
+// withoutNumbers returns rules without some numbers, and without the rules that have no other.
+func withoutNumbers(
+	rules []networkingv1.NetworkPolicyIngressRule, goes func(networkingv1.NetworkPolicyIngressRule, int32) bool,
+) []networkingv1.NetworkPolicyIngressRule {
+	var out []networkingv1.NetworkPolicyIngressRule
+	for _, rule := range rules {
+		had := len(rule.Ports)
+		rule.Ports = slices.DeleteFunc(rule.Ports, func(port networkingv1.NetworkPolicyPort) bool { return goes(rule, numberOf(port)) })
+		if had == 0 || len(rule.Ports) > 0 {
+			out = append(out, rule)
+		}
+	}
+	return out
+}
+
+// numberOf returns the number of a port of a rule, or 0 if it has none.
+func numberOf(port networkingv1.NetworkPolicyPort) int32 {
+	return ptr.Deref(port.Port, intstr.IntOrString{}).IntVal
 }

@@ -72,7 +72,7 @@ func TestNetworkPolicyFrom(t *testing.T) {
 			object := fixture.NewObject(fixture.Ports(test.ports...))
 			object.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{From: peers}
 			in := Inputs{Running: Running{Containers: test.containers, own: test.containers, Service: test.service}}
-			if diff := gocmp.Diff(test.want, desiredNetworkPolicy(object, in).Spec.Ingress); diff != "" {
+			if diff := gocmp.Diff(test.want, partsFor(object, in).policy.Spec.Ingress); diff != "" {
 				t.Errorf("rules (-want +got):\n%s", diff)
 			}
 		})
@@ -118,7 +118,7 @@ func TestForeignPorts(t *testing.T) {
 	service := []corev1.ServicePort{{Name: "http", Port: 8080}}
 	in := Inputs{Running: NewRunning(service, 0, deployment, sets, pods)}
 	want := []networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(8080, 8090, 8091, 8092, 8093, 18080)}}
-	if diff := gocmp.Diff(want, desiredNetworkPolicy(fixture.NewObject(), in).Spec.Ingress); diff != "" {
+	if diff := gocmp.Diff(want, partsFor(fixture.NewObject(), in).policy.Spec.Ingress); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }

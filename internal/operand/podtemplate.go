@@ -31,8 +31,8 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	spec, pod := &object.Spec, &template.Spec
 	ports := declaredPorts(spec, in.Running)
 	setPodMetadata(template, object, in, servicePorts(ports))
-	ports = append(ports, Port{target: portHealth, listens: defaults.HealthPort(spec)})
-	if slices.ContainsFunc(ports, func(port Port) bool { return port.listens < firstUnprivilegedPort }) {
+	ports = append(ports, declaredPort{target: portHealth, listens: defaults.HealthPort(spec)})
+	if slices.ContainsFunc(ports, func(port declaredPort) bool { return port.listens < firstUnprivilegedPort }) {
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
 	drain := defaults.DrainOf(spec)

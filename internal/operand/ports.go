@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -17,28 +18,30 @@ import (
 // container ports, so that Pods with different port numbers can serve at the same time.
 const portHealth = "health"
 
-// Port is a port of the Service.
-type Port struct {
-	// Name is the name in the Service, and target the name of the container port.
-	Name, target string
-	// Number is the number in the Service, listens the number in new Pods, and nodePort the
+// certificatePort is the start of the name of a port of spec.tls in the Service.
+const certificatePort = "tls-"
+
+// declaredPort is a declared port of the Service.
+type declaredPort struct {
+	// name is the name in the Service, and target the name of the container port.
+	name, target string
+	// number is the number in the Service, listens the number in new Pods, and nodePort the
 	// declared node port, or 0.
-	Number, listens, nodePort int32
-	tls                       bool
+	number, listens, nodePort int32
 	appProtocol               string
 }
 
 // declaredPorts returns the declared ports, first the ports of spec.ports, then the ports of
 // spec.tls, each with its container port.
-func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
-	var out []Port
+func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []declaredPort {
+	var out []declaredPort
 	for _, port := range defaults.ServicePorts(spec) {
 		name := port.Name
 		if name == "" {
-			name = "tls-" + strconv.FormatInt(int64(port.Number), 10)
+			name = certificatePort + strconv.FormatInt(int64(port.Number), 10)
 		}
-		out = append(out, Port{
-			Name: name, Number: port.Number, listens: port.Listens, nodePort: port.NodePort, tls: port.TLS, appProtocol: port.AppProtocol,
+		out = append(out, declaredPort{
+			name: name, number: port.Number, listens: port.Listens, nodePort: port.NodePort, appProtocol: port.AppProtocol,
 		})
 	}
 	setTargets(out, now.Containers)
@@ -47,10 +50,10 @@ func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []Port {
 
 // setTargets names the container ports. A name belongs to its number while Pods have it, even after
 // a rename of the port. Therefore requests reach the right number, and a rename restarts no Pods.
-func setTargets(ports []Port, containers []ContainerPort) {
+func setTargets(ports []declaredPort, containers []ContainerPort) {
 	names, taken := namesOf(containers), sets.New(portHealth)
 	for i := range ports {
-		if name, found := names[ports[i].Number]; found && !taken.Has(name) {
+		if name, found := names[ports[i].number]; found && !taken.Has(name) {
 			ports[i].target = name
 			taken.Insert(name)
 		}
@@ -58,8 +61,8 @@ func setTargets(ports []Port, containers []ContainerPort) {
 	for i := range ports {
 		port := &ports[i]
 		if port.target == "" {
-			port.target = freeName(port.Name, port.Number, func(name string) bool {
-				return taken.Has(name) || isOfOther(containers, name, port.Number)
+			port.target = freeName(port.name, port.number, func(name string) bool {
+				return taken.Has(name) || isOfOther(containers, name, port.number)
 			})
 			taken.Insert(port.target)
 		}
@@ -107,13 +110,13 @@ func numbered(i int) string {
 
 // leavingPorts returns the ports that are no longer declared, but that Pods still serve. They stay
 // in the Service until the last of these Pods is gone.
-func leavingPorts(declared []Port, now Running) []Port {
+func leavingPorts(declared []corev1.ServicePort, now Running) []corev1.ServicePort {
 	numbers, names := sets.New[int32](), sets.New[string]()
 	for _, port := range declared {
-		numbers.Insert(port.Number)
+		numbers.Insert(port.Port)
 		names.Insert(port.Name)
 	}
-	var out []Port
+	var out []corev1.ServicePort
 	targets := namesOf(now.Containers)
 	for _, port := range now.Service {
 		target, runs := targets[port.Port]
@@ -123,65 +126,47 @@ func leavingPorts(declared []Port, now Running) []Port {
 		name := freeName(port.Name, port.Port, names.Has)
 		numbers.Insert(port.Port)
 		names.Insert(name)
-		out = append(out, Port{Name: name, target: target, Number: port.Port, appProtocol: ptr.Deref(port.AppProtocol, "")})
+		out = append(out, corev1.ServicePort{
+			Name: name, TargetPort: intstr.FromString(target), Port: port.Port, Protocol: corev1.ProtocolTCP,
+			AppProtocol: orNil(ptr.Deref(port.AppProtocol, "")),
+		})
 	}
 	return out
 }
 
 // withComing adds the ports of new Pods to the ports of the entrance, once ready Pods serve them. A
 // number of both is that of the entrance. Then it removes the ports that no Pod serves any more.
-func withComing(declared []Port, in Inputs) []Port {
-	if in.Pods == nil {
-		return declared
-	}
-	isIn := func(ports []Port) func(Port) bool {
-		return func(port Port) bool {
-			return slices.ContainsFunc(ports, func(other Port) bool { return other.Number == port.Number })
-		}
-	}
-	coming := slices.DeleteFunc(declaredPorts(in.Pods, in.Running), func(port Port) bool {
-		return isIn(declared)(port) || !in.Running.ready.Has(port.Number)
+func withComing(entrance, pods []corev1.ServicePort, now Running) []corev1.ServicePort {
+	coming := slices.DeleteFunc(slices.Clone(pods), func(port corev1.ServicePort) bool {
+		return Serves(entrance, port.Port) || !now.ready.Has(port.Port)
 	})
 	if len(coming) == 0 {
-		return declared
+		return slices.Clone(entrance)
 	}
 
-	served := namesOf(in.Running.Containers)
-	out := slices.DeleteFunc(declared, func(port Port) bool { return served[port.Number] == "" })
+	served := namesOf(now.Containers)
+	out := slices.DeleteFunc(slices.Clone(entrance), func(port corev1.ServicePort) bool { return served[port.Port] == "" })
 	names, nodePorts := sets.New[string](), sets.New[int32]()
 	for _, port := range out {
 		names.Insert(port.Name)
-		nodePorts.Insert(port.nodePort)
+		nodePorts.Insert(port.NodePort)
 	}
 	for _, port := range coming {
-		port.Name = freeName(port.Name, port.Number, names.Has)
+		port.Name = freeName(port.Name, port.Port, names.Has)
 		names.Insert(port.Name)
-		if nodePorts.Has(port.nodePort) {
-			port.nodePort = 0
+		if nodePorts.Has(port.NodePort) {
+			port.NodePort = 0
 		}
 		out = append(out, port)
 	}
 	return out
 }
 
-// ServedPorts returns all ports of the Service: the declared ports, and the other ports that Pods
-// serve.
-func ServedPorts(entrance *v1alpha2.NginxOperatorSpec, in Inputs) []Port {
-	out, _ := servedPorts(entrance, in)
-	return out
-}
-
-// HasInterimNames reports whether a port of the Service gets a temporary name. Once the Service is
-// written, its ports can get their own names.
-func HasInterimNames(entrance *v1alpha2.NginxOperatorSpec, in Inputs) bool {
-	_, interim := servedPorts(entrance, in)
-	return interim
-}
-
-func servedPorts(entrance *v1alpha2.NginxOperatorSpec, in Inputs) (out []Port, hasInterim bool) {
-	now := in.Running
-	declared := withComing(declaredPorts(entrance, now), in)
-	out = slices.Concat(declared, leavingPorts(declared, now))
+// servedPorts returns all ports of the Service: those of the entrance, those that ready new Pods serve,
+// and the others that Pods serve. It reports whether one has a temporary name.
+func servedPorts(entrance, pods []corev1.ServicePort, now Running) (out []corev1.ServicePort, hasInterim bool) {
+	declared := withComing(entrance, pods, now)
+	out = append(declared, leavingPorts(declared, now)...)
 	hasInterim = interim(out, now.Service)
 	keepNodePorts(out, now)
 	return out, hasInterim
@@ -194,10 +179,10 @@ func Serves(ports []corev1.ServicePort, number int32) bool {
 
 // interim gives a port a temporary name while another port of the live Service has its name, and
 // reports whether it did. A name must never represent the endpoints of two ports.
-func interim(ports []Port, live []corev1.ServicePort) (renamed bool) {
+func interim(ports, live []corev1.ServicePort) (renamed bool) {
 	numbers, names := sets.New[int32](), sets.New[string]()
 	for _, port := range ports {
-		numbers.Insert(port.Number)
+		numbers.Insert(port.Port)
 		names.Insert(port.Name)
 	}
 	owner := map[string]int32{}
@@ -208,8 +193,8 @@ func interim(ports []Port, live []corev1.ServicePort) (renamed bool) {
 		}
 	}
 	for i := range ports {
-		if number, used := owner[ports[i].Name]; used && number != ports[i].Number {
-			ports[i].Name = freeName(ports[i].Name, ports[i].Number, names.Has)
+		if number, used := owner[ports[i].Name]; used && number != ports[i].Port {
+			ports[i].Name = freeName(ports[i].Name, ports[i].Port, names.Has)
 			names.Insert(ports[i].Name)
 			renamed = true
 		}

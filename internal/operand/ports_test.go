@@ -15,20 +15,31 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
+// partsFor returns the children of an object for the Pods that run.
+func partsFor(object *v1alpha2.NginxOperator, in Inputs) parts {
+	children := Desired(object, in)
+	return partsOf(Compose(children, children, in.Running).Children)
+}
+
+func hasInterim(object *v1alpha2.NginxOperator, now Running) bool {
+	children := Desired(object, Inputs{Running: now})
+	return Compose(children, children, now).Interim
+}
+
 // applied returns the running state after the Pods and the Service of an object match its spec. The
 // Pods of the state before are still running.
 func applied(object *v1alpha2.NginxOperator, before Running) Running {
 	in := Inputs{Image: fixture.Image, Running: settled(object, before)}
 	template := DesiredDeployment(object, in).Spec.Template
 	ports := slices.Concat(before.Containers, ContainerPortsOf(template.Annotations, &template.Spec))
-	return Running{Containers: ports, own: ports, Service: DesiredService(object, in).Spec.Ports}
+	return Running{Containers: ports, own: ports, Service: partsFor(object, in).service.Spec.Ports}
 }
 
 // settled returns the running state after the names of the Service's ports have reached their final
 // form.
 func settled(object *v1alpha2.NginxOperator, now Running) Running {
 	for range 3 {
-		now.Service = DesiredService(object, Inputs{Running: now}).Spec.Ports
+		now.Service = partsFor(object, Inputs{Running: now}).service.Spec.Ports
 	}
 	return now
 }
@@ -37,10 +48,10 @@ func settled(object *v1alpha2.NginxOperator, now Running) Running {
 // ports of its new Pods.
 func shapeOf(object *v1alpha2.NginxOperator, now Running) (service []string, policy []int, pods []string) {
 	in := Inputs{Image: fixture.Image, Running: settled(object, now)}
-	for _, port := range DesiredService(object, in).Spec.Ports {
+	for _, port := range partsFor(object, in).service.Spec.Ports {
 		service = append(service, fmt.Sprintf("%s %d->%s", port.Name, port.Port, port.TargetPort.StrVal))
 	}
-	for _, port := range desiredNetworkPolicy(object, in).Spec.Ingress[0].Ports {
+	for _, port := range partsFor(object, in).policy.Spec.Ingress[0].Ports {
 		policy = append(policy, port.Port.IntValue())
 	}
 	for _, port := range DesiredDeployment(object, in).Spec.Template.Spec.Containers[0].Ports {
@@ -311,7 +322,7 @@ func TestContainerPortsAreOnesOwn(t *testing.T) {
 
 // TestNamesGoRoundInSteps verifies that, in each step from one Service to another, no name moves to
 // another port while the Service retains the name's previous port. The number of steps is bounded,
-// and HasInterimNames reports each step that another one follows.
+// and Interim reports each step that another one follows.
 func TestNamesGoRoundInSteps(t *testing.T) {
 	declarations := [][]any{
 		{"http", 8080, "admin", 9000},
@@ -326,7 +337,7 @@ func TestNamesGoRoundInSteps(t *testing.T) {
 			object := fixture.NewObject(fixture.Ports(after...))
 			now := applied(fixture.NewObject(fixture.Ports(before...)), Running{})
 			for step := 0; ; step++ {
-				next := DesiredService(object, Inputs{Running: now}).Spec.Ports
+				next := partsFor(object, Inputs{Running: now}).service.Spec.Ports
 				for _, was := range now.Service {
 					for _, is := range next {
 						stays := slices.ContainsFunc(next, func(p corev1.ServicePort) bool { return p.Port == was.Port })
@@ -341,15 +352,15 @@ func TestNamesGoRoundInSteps(t *testing.T) {
 				if step == 3 {
 					t.Fatalf("%v to %v does not end", before, after)
 				}
-				isLast := !HasInterimNames(&object.Spec, Inputs{Running: now})
+				isLast := !hasInterim(object, now)
 				now.Service = next
-				if isLast && !cmp.Equal(DesiredService(object, Inputs{Running: now}).Spec.Ports, next) {
+				if isLast && !cmp.Equal(partsFor(object, Inputs{Running: now}).service.Spec.Ports, next) {
 					t.Errorf("%v to %v, step %d: another step follows, and no port has an interim name", before, after, step)
 				}
 			}
 			for _, port := range declaredPorts(&object.Spec, now) {
-				if !slices.ContainsFunc(now.Service, func(p corev1.ServicePort) bool { return p.Name == port.Name && p.Port == port.Number }) {
-					t.Errorf("%v to %v: in the end there is no %s %d", before, after, port.Name, port.Number)
+				if !slices.ContainsFunc(now.Service, func(p corev1.ServicePort) bool { return p.Name == port.name && p.Port == port.number }) {
+					t.Errorf("%v to %v: in the end there is no %s %d", before, after, port.name, port.number)
 				}
 			}
 		}

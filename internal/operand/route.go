@@ -2,31 +2,23 @@ package operand
 
 import (
 	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// backendPort returns the port number that the Ingress or HTTPRoute references. It stays while ready
-// Pods serve the current number, and no ready Pod serves the other one, or it has no endpoints yet.
-func backendPort(entrance *v1alpha2.NginxOperatorSpec, in Inputs) int32 {
-	now, wanted := in.Running, wantedBackend(entrance, in)
-	if now.servesExposed() && (!now.ready.Has(wanted) || now.unreached.Has(wanted)) {
-		return now.exposed
-	}
-	return wanted
-}
-
-// wantedBackend returns the main port of the new Pods once one of them is ready, and otherwise that of
-// the entrance.
-func wantedBackend(entrance *v1alpha2.NginxOperatorSpec, in Inputs) int32 {
-	if in.Pods != nil && in.Running.ready.Has(mainPort(in.Pods)) {
-		return mainPort(in.Pods)
-	}
-	return mainPort(entrance)
-}
+// routeSettleSeconds is minReadySeconds of a rollout that moves the Ingress or HTTPRoute to another
+// number. The earlier Pods serve until it has moved.
+const routeSettleSeconds = 5
 
 // mainPort returns the number of the first port without TLS, or else of the first port.
 func mainPort(spec *v1alpha2.NginxOperatorSpec) int32 {
@@ -34,22 +26,97 @@ func mainPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return ports[max(0, slices.IndexFunc(ports, func(port defaults.ServicePort) bool { return !port.TLS }))].Number
 }
 
-// MovesRoute reports whether Pods move the Ingress or HTTPRoute of an entrance to another number.
-func MovesRoute(entrance, pods *v1alpha2.NginxOperatorSpec) bool {
-	return (HasIngress(entrance) || HasHTTPRoute(entrance)) && mainPort(entrance) != mainPort(pods)
+// backendOf returns the number of the Service that the Ingress or HTTPRoute references, and whether it
+// waits for the endpoints of another number. It stays while ready Pods serve the current number, and no
+// ready Pod serves the other one, or it has no endpoints yet.
+func backendOf(entrance, pods parts, now Running) (number int32, held bool) {
+	wanted := wantedBackend(entrance, pods, now)
+	if now.servesExposed() && (!now.ready.Has(wanted) || now.unreached.Has(wanted)) {
+		return now.exposed, now.ready.Has(wanted) && now.exposed != wanted
+	}
+	return wanted, false
+}
+
+// wantedBackend returns the main port of the new Pods once one of them is ready, and otherwise that of
+// the entrance.
+func wantedBackend(entrance, pods parts, now Running) int32 {
+	if number := pods.backend(); now.ready.Has(number) {
+		return number
+	}
+	return entrance.backend()
 }
 
 // RouteMovesTo returns the number to which the live Ingress or HTTPRoute moves now, and whether it
-// moves while clients use its current number.
-func RouteMovesTo(entrance *v1alpha2.NginxOperatorSpec, in Inputs) (number int32, moves bool) {
-	number = wantedBackend(entrance, in)
-	return number, number != in.Running.exposed && in.Running.servesExposed() && in.Running.ready.Has(number)
+// moves while clients use its current number. The arguments are those of Compose.
+func RouteMovesTo(pods, entrance []client.Object, now Running) (number int32, moves bool) {
+	number = wantedBackend(partsOf(entrance), partsOf(pods), now)
+	return number, number != now.exposed && now.servesExposed() && now.ready.Has(number)
 }
 
-// HoldsRoute reports whether the Ingress or HTTPRoute waits for the endpoints of another number.
-func HoldsRoute(entrance *v1alpha2.NginxOperatorSpec, in Inputs) bool {
-	number, moves := RouteMovesTo(entrance, in)
-	return moves && in.Running.unreached.Has(number)
+// movesRoute reports whether Pods move the Ingress or HTTPRoute of an entrance to another number.
+func movesRoute(entrance, pods parts) bool {
+	return (entrance.ingress != nil || entrance.route != nil) && entrance.backend() != pods.backend()
+}
+
+// settlingRoute returns a Deployment whose earlier Pods serve until the Ingress or HTTPRoute has moved.
+func settlingRoute(deployment *appsv1.Deployment) *appsv1.Deployment {
+	out := deployment.DeepCopy()
+	out.Spec.MinReadySeconds = max(out.Spec.MinReadySeconds, min(routeSettleSeconds, ptr.Deref(out.Spec.ProgressDeadlineSeconds, 0)/4))
+	return out
+}
+
+// backend returns the number that the Ingress or HTTPRoute has while no other Pods run. Without them it
+// is the first port without TLS, as far as the Service shows that.
+func (p parts) backend() int32 {
+	if p.ingress != nil {
+		for _, port := range ingressBackends(p.ingress) {
+			return port.Number
+		}
+	}
+	if p.route != nil {
+		for _, port := range routeBackends(p.route) {
+			return ptr.Deref(port.Port, 0)
+		}
+	}
+	ports := p.service.Spec.Ports
+	if len(ports) == 0 {
+		return 0
+	}
+	isPlain := func(port corev1.ServicePort) bool {
+		return ptr.Deref(port.AppProtocol, "") != "https" && !strings.HasPrefix(port.Name, certificatePort)
+	}
+	return ports[max(0, slices.IndexFunc(ports, isPlain))].Port
+}
+
+// ingressBackends returns the ports of an Ingress that are ports of the instance's Service.
+func ingressBackends(ingress *networkingv1.Ingress) (out []*networkingv1.ServiceBackendPort) {
+	add := func(backend *networkingv1.IngressBackend) {
+		if backend != nil && backend.Service != nil && backend.Service.Name == ingress.Name && backend.Service.Port.Number != 0 {
+			out = append(out, &backend.Service.Port)
+		}
+	}
+	for i := range ingress.Spec.Rules {
+		if rule := ingress.Spec.Rules[i].HTTP; rule != nil {
+			for j := range rule.Paths {
+				add(&rule.Paths[j].Backend)
+			}
+		}
+	}
+	add(ingress.Spec.DefaultBackend)
+	return out
+}
+
+// routeBackends returns the references of an HTTPRoute to the instance's Service.
+func routeBackends(route *gatewayv1.HTTPRoute) (out []*gatewayv1.BackendObjectReference) {
+	for i := range route.Spec.Rules {
+		for j := range route.Spec.Rules[i].BackendRefs {
+			reference := &route.Spec.Rules[i].BackendRefs[j].BackendObjectReference
+			if string(reference.Name) == route.Name && ptr.Deref(reference.Kind, "Service") == "Service" {
+				out = append(out, reference)
+			}
+		}
+	}
+	return out
 }
 
 // servesExposed reports whether ready Pods serve the number that the Ingress or HTTPRoute references.

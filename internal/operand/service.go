@@ -12,18 +12,17 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// DesiredService returns the Service. Its target ports are names, so that each Pod receives
-// requests on its own port number during a change of numbers.
+// DesiredService returns the Service with the declared ports. Its target ports are names, so that each
+// Pod receives requests on its own port number during a change of numbers.
 func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: ObjectMeta(object, in),
 		Spec:       corev1.ServiceSpec{Type: defaults.ServiceType(&object.Spec), Selector: wellknown.Selector(object.Name)},
 	}
-	service.ResourceVersion = in.Running.ServiceVersion
-	for _, port := range ServedPorts(&object.Spec, in) {
+	for _, port := range declaredPorts(&object.Spec, in.Running) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
-			Name: port.Name, Port: port.Number, TargetPort: intstr.FromString(port.target),
+			Name: port.name, Port: port.number, TargetPort: intstr.FromString(port.target),
 			Protocol: corev1.ProtocolTCP, AppProtocol: orNil(port.appProtocol), NodePort: port.nodePort,
 		})
 	}

@@ -24,7 +24,7 @@ func TestAppProtocol(t *testing.T) {
 	}
 
 	got := map[string]string{}
-	for _, port := range DesiredService(object, Inputs{Running: now}).Spec.Ports {
+	for _, port := range partsFor(object, Inputs{Running: now}).service.Spec.Ports {
 		got[port.Name] = ptr.Deref(port.AppProtocol, "none")
 	}
 	want := map[string]string{"http": "none", "ws": "kubernetes.io/ws", "tls-443": "none", "old": "example.com/a", "older": "none"}

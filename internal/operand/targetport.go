@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -14,11 +13,11 @@ import (
 // servicePorts returns the value of the annotation with the container ports whose number differs
 // from the number in the Service, or "" if there are none. With it each Pod shows which numbers it
 // serves, also after the Service has changed.
-func servicePorts(ports []Port) string {
+func servicePorts(ports []declaredPort) string {
 	var out []string
 	for _, port := range ports {
-		if port.Number != port.listens {
-			out = append(out, fmt.Sprintf("%s=%d", port.target, port.Number))
+		if port.number != port.listens {
+			out = append(out, fmt.Sprintf("%s=%d", port.target, port.number))
 		}
 	}
 	return strings.Join(out, ",")
@@ -54,26 +53,23 @@ func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []Con
 // keepNodePorts handles node ports that move to another port of the Service. Such a node port stays
 // on the old port until all Pods that are not being deleted serve the new port. A node port
 // forwards to only one container port, and must always have Pods.
-func keepNodePorts(ports []Port, now Running) {
-	kept, stays := map[int32]int32{}, sets.New[int32]()
-	for _, port := range ports {
-		stays.Insert(port.Number)
-	}
+func keepNodePorts(ports []corev1.ServicePort, now Running) {
+	kept := map[int32]int32{}
 	for i := range ports {
 		port := &ports[i]
-		if port.nodePort == 0 || now.pods == 0 || now.everywhere.Has(port.Number) {
+		if port.NodePort == 0 || now.pods == 0 || now.everywhere.Has(port.Port) {
 			continue
 		}
 		for _, live := range now.Service {
-			if live.NodePort == port.nodePort && live.Port != port.Number && stays.Has(live.Port) {
-				kept[live.Port], port.nodePort = live.NodePort, 0
+			if live.NodePort == port.NodePort && live.Port != port.Port && Serves(ports, live.Port) {
+				kept[live.Port], port.NodePort = live.NodePort, 0
 				break
 			}
 		}
 	}
 	for i := range ports {
-		if nodePort, found := kept[ports[i].Number]; found {
-			ports[i].nodePort = nodePort
+		if nodePort, found := kept[ports[i].Port]; found {
+			ports[i].NodePort = nodePort
 		}
 	}
 }

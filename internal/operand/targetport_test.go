@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,9 +41,9 @@ func TestServicePortsOfAPod(t *testing.T) {
 // TestServicePortsAreBounded verifies that the cache retains the longest annotation that can be
 // declared.
 func TestServicePortsAreBounded(t *testing.T) {
-	var all []Port
+	var all []declaredPort
 	for range 32 {
-		all = append(all, Port{target: "fifteen-letters", Number: 65535, listens: 1})
+		all = append(all, declaredPort{target: "fifteen-letters", number: 65535, listens: 1})
 	}
 	if n := len(servicePorts(all)); n > wellknown.MaxServicePorts {
 		t.Errorf("%d bytes", n)
@@ -76,7 +77,7 @@ func TestServicePortsOnPods(t *testing.T) {
 // TestNodePortsMoveBetweenPods verifies that a node port moves to another port of the Service once
 // all remaining Pods serve that port.
 func TestNodePortsMoveBetweenPods(t *testing.T) {
-	declared := []Port{{Number: 80, nodePort: 30080}, {Number: 81}, {Number: 8080}}
+	declared := []corev1.ServicePort{{Port: 80, NodePort: 30080}, {Port: 81}, {Port: 8080}}
 	live := func(port, nodePort int32) corev1.ServicePort {
 		return corev1.ServicePort{Port: port, NodePort: nodePort}
 	}
@@ -95,11 +96,11 @@ func TestNodePortsMoveBetweenPods(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ports := append([]Port{}, declared...)
+			ports := slices.Clone(declared)
 			keepNodePorts(ports, test.now)
 			var got []int32
 			for _, port := range ports {
-				got = append(got, port.nodePort)
+				got = append(got, port.NodePort)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)

@@ -63,21 +63,13 @@ func containersOf(declared []v1alpha2.Container, nginx *corev1.Container, restar
 	return out
 }
 
-// routeSettleSeconds is minReadySeconds of a rollout that moves the Ingress or HTTPRoute to another
-// number. The earlier Pods serve until it has moved.
-const routeSettleSeconds = 5
-
 // minReadySeconds returns the seconds that a Pod must be ready to count as available: 0 without
-// sidecars and without a route that moves, and at most a quarter of the progress deadline.
-func minReadySeconds(spec *v1alpha2.NginxOperatorSpec, movesRoute bool) int32 {
-	var seconds int32
-	if movesRoute {
-		seconds = routeSettleSeconds
+// sidecars, and at most a quarter of the progress deadline.
+func minReadySeconds(spec *v1alpha2.NginxOperatorSpec) int32 {
+	if len(spec.Sidecars) == 0 {
+		return 0
 	}
-	if len(spec.Sidecars) > 0 {
-		seconds = health.SidecarSettleSeconds
-	}
-	return min(seconds, defaults.RolloutOf(spec).ProgressDeadlineSeconds/4)
+	return min(health.SidecarSettleSeconds, defaults.RolloutOf(spec).ProgressDeadlineSeconds/4)
 }
 
 func envOf(declared []v1alpha2.EnvVar) []corev1.EnvVar {

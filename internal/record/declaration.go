@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
@@ -50,8 +49,7 @@ type Rendering struct {
 	// Entrance is the object with the spec of the entrance, if it is that of another declaration, or
 	// nil.
 	Entrance *v1alpha2.NginxOperator
-	// Children are all children, with the patches of the spec.
-	Children []client.Object
+	operand.Composed
 	// Recorded means that the record is a ControllerRevision. If it is false, the Deployment
 	// carries the record.
 	Recorded bool

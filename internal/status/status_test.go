@@ -150,7 +150,7 @@ func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) Outcome {
 	return Outcome{
 		Resolution: rollout.Resolution{Resolved: true},
 		Decision:   rollout.Decision{Apply: applied, Candidates: []string{applied.Revision.Name}},
-		Written:    Written{Applied: &record.Rendering{Declaration: applied, Children: operand.Desired(object, applied.Inputs)}},
+		Written:    Written{Applied: &record.Rendering{Declaration: applied, Composed: operand.Composed{Children: operand.Desired(object, applied.Inputs)}}},
 	}
 }
 
