@@ -73,10 +73,28 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
 	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
 
-	// firstDeclarationHash is the SHA-256 hash of the annotation
-	// operator.example.com/first-declaration of the Deployment. The annotation has the record of
-	// the spec with which the Deployment was created. The operator ignores an annotation with
-	// another hash.
+	// storedRevision is the ControllerRevision with what is in effect. It exists while a change of
+	// the Pods rolls out or was rolled back, and while the spec cannot be used. The operator ignores
+	// a ControllerRevision with another hash.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Stored revision"
+	StoredRevision *StoredRevision `json:"storedRevision,omitempty"`
+
+	// declaredRevision identifies the Pods that were declared last.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Declared revision"
+	DeclaredRevision *DeclaredRevision `json:"declaredRevision,omitempty"`
+
+	// acceptedValues are the hashes of the values of the spec that this release rejects in a new
+	// write, and that stay in effect because an older release accepted them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Accepted values"
+	AcceptedValues []string `json:"acceptedValues,omitempty"`
+
+	// firstDeclarationHash is not used any more. Releases before 0.8.0 set it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="First declaration hash"
@@ -135,69 +153,6 @@ type Blocker struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message"`
-}
-
-// GoodRevision is a revision that all replicas served.
-type GoodRevision struct {
-	// revision is the name of the ControllerRevision that stores the revision. If the spec has
-	// never changed, the Deployment stores it instead, see firstDeclarationHash.
-	// +required
-	// +kubebuilder:validation:MaxLength=253
-	Revision string `json:"revision"`
-
-	// image is the container image of the revision.
-	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	Image string `json:"image,omitempty"`
-
-	// configHash is the hash of the nginx configuration. The name of the ConfigMap ends with it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	ConfigHash string `json:"configHash,omitempty"`
-
-	// time is the time when all replicas first served the revision.
-	// +required
-	Time metav1.Time `json:"time"`
-}
-
-// FailedRevision is a revision whose rollout failed and was rolled back.
-type FailedRevision struct {
-	// revision is the name that the ControllerRevision of the revision had.
-	// +required
-	// +kubebuilder:validation:MaxLength=253
-	Revision string `json:"revision"`
-
-	// reason is the cause of the failure, a reason of the condition Degraded.
-	// +required
-	// +kubebuilder:validation:MaxLength=1024
-	Reason string `json:"reason"`
-
-	// message describes the change and the failure, with the error message of nginx or the
-	// kubelet.
-	// +required
-	// +kubebuilder:validation:MaxLength=32768
-	Message string `json:"message"`
-
-	// time is the time when the operator detected the failure.
-	// +required
-	Time metav1.Time `json:"time"`
-
-	// attempts is the number of rollouts of the revision that failed, up to 1000000. It is absent if
-	// a release before 0.8.0 made the only one.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000000
-	Attempts int32 `json:"attempts,omitempty"`
-
-	// nextAttemptTime is the time when the operator rolls the revision out again: 2, 4, 8, ... 60
-	// minutes after a failure. It is absent during an attempt, and if only a change of the spec or of
-	// a referenced object can help.
-	// +optional
-	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
-
-	// attemptTime is the start of the current attempt. It is absent between attempts.
-	// +optional
-	AttemptTime *metav1.Time `json:"attemptTime,omitempty"`
 }
 
 // Certificate describes a certificate in use, with the data that TLS clients can see.

@@ -3,14 +3,12 @@ package nginxoperator
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 )
 
@@ -28,20 +26,27 @@ import (
 // replace applies a declaration despite a forged child, and then deletes that child. It returns the
 // forged child as the error, which the status reports until the next reconcile.
 func (r *Reconciler) replace(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, applied record.Rendering, forged *apply.Forged,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, applied revision.Rendering, forged *apply.Forged,
 	decided rollout.Decision,
 ) (out writing, err error) {
 	out.Applied, out.live = &applied, state
 	found := []*apply.Forged{forged}
-	if _, isConfigMap := forged.Child.(*corev1.ConfigMap); isConfigMap {
-		want := wantedOf(decided, applied.Declaration, applied.Inputs.Running)
-		want.suffix = operand.NewSuffix()
-		again, err := r.renderChildren(ctx, object, state, want)
+	if decided.Apply == decided.Declared {
+		again, err := r.rollouts(state).Render(object, decided.Declared.Inputs, operand.NewSuffix())
 		if err == nil {
-			again.Recorded = again.Recorded || applied.Recorded
-			out, err = r.change(ctx, object, state, again, decided)
+			err = r.rollouts(state).Mark(object, again)
 		}
-		if other := apply.IsForged(err); other != nil && !record.IsUnusable(err) {
+		if err == nil {
+			if decided.Entrance == decided.Declared {
+				decided.Entrance = again
+			}
+			decided.Apply, decided.Declared = again, again
+			applied, err = r.render(ctx, object, state, decided)
+		}
+		if err == nil {
+			out, err = r.change(ctx, object, state, applied, decided)
+		}
+		if other := apply.IsForged(err); other != nil {
 			found, err = append(found, other), nil
 		}
 		if err != nil || out.hold {

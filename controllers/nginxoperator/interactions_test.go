@@ -57,11 +57,10 @@ func TestRefusedChildBesidePods(t *testing.T) {
 		fixture.Exposed(v1alpha2.IngressHost{Host: "shop.example.com"})(s)
 	})
 	p.rollOut(podReady)
-	record := "web-" + p.deployment().Labels["operator.example.com/record"]
-	if got := p.status().LastGoodRevision; got == nil || got.Revision != record || got.Image != "nginx:other" {
-		t.Errorf("last good revision %+v, the Deployment names %s", got, record)
+	id := p.deployment().Annotations["operator.example.com/change"]
+	if got := p.status().LastGoodRevision; got == nil || got.Change != id || got.Image != "nginx:other" {
+		t.Errorf("last good revision %+v, the Deployment has the change %s", got, id)
 	}
-	read[appsv1.ControllerRevision](p, record)
 	if err := p.Get(t.Context(), instance, &autoscalingv2.HorizontalPodAutoscaler{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the removed autoscaler: %v", err)
 	}

@@ -13,25 +13,24 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
-	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/internal/revision"
 )
 
 // pending describes the writes of apply that a pause blocks.
 func (r *Reconciler) pending(
-	ctx context.Context, paused *v1alpha2.NginxOperator, state live.State, of record.Rendering,
+	ctx context.Context, paused *v1alpha2.NginxOperator, state live.State, of revision.Rendering,
 ) ([]string, error) {
-	object, in, children := of.Object, of.Inputs, of.Children
-	differ, err := r.Applier.Pending(ctx, object, state, of.Contents(), children, isSettled(paused, of))
+	object, children := paused, of.Children
+	differ, err := r.Applier.Pending(ctx, object, state, of.Pods.Content, children, isSettled(paused, state, of))
 	if err != nil {
 		return nil, err
 	}
-	stale, err := state.Stale(children, operand.Unrendered(&of.EntranceObject().Spec, in))
+	stale, err := staleFor(state, of, children)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	if object.Spec.Autoscaling != nil || operand.ReplicasOf(object, in.Deployment).Number != defaults.Replicas(&object.Spec) {
+	if object.Spec.Autoscaling != nil || operand.ReplicasOf(object, state.Deployment()).Number != defaults.Replicas(&object.Spec) {
 		// An autoscaler may alternate between one replica and more. The PodDisruptionBudget is not
 		// a pending change then.
 		differ, stale = slices.DeleteFunc(differ, operand.IsBudget), slices.DeleteFunc(stale, operand.IsBudget)
@@ -48,10 +47,10 @@ func (r *Reconciler) pending(
 // isSettled reports whether no change of a paused object waits, according to its status, and neither
 // its spec nor a referenced object has changed since. A release of the operator that declares
 // children differently is no reason to report that the object is not Ready.
-func isSettled(paused *v1alpha2.NginxOperator, of record.Rendering) bool {
-	live := of.Inputs.Deployment
-	if live == nil || paused.Status.ObservedGeneration != paused.Generation ||
-		of.Revision.Name != record.Name(paused, live.Labels[wellknown.LabelRecord]) {
+func isSettled(paused *v1alpha2.NginxOperator, state live.State, of revision.Rendering) bool {
+	deployment := state.Deployment()
+	if deployment == nil || paused.Status.ObservedGeneration != paused.Generation ||
+		!of.Pods.Change.SameUser(revision.ChangeOf(paused, deployment)) {
 		return false
 	}
 	reasonOf := func(condition string) string {

@@ -11,7 +11,8 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/live"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
+	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
 )
 
@@ -44,24 +45,39 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return Preview{}, err
 	}
+	if object, err = r.rollouts(state).Recognize(ctx, object, declared); err != nil {
+		return Preview{}, err
+	}
+	if declared != nil {
+		if err := r.rollouts(state).Mark(object, declared); err != nil {
+			return Preview{}, err
+		}
+	}
 	decided, err := r.rollouts(state).DecideWithoutFleet(ctx, object, declared, found.Invalid)
 	out := Preview{Blockers: failure.Blockers(decided.Blockers)}
 	if err != nil || decided.Apply == nil {
 		return out, err
 	}
-	rendered, state, err := r.renderAdopted(ctx, object, state, decided.Apply)
+	good := decided.Good
+	if decided.Apply == decided.Declared {
+		decided.Entrance, decided.Good = decided.Apply, nil
+	}
+	rendered, state, err := r.renderAdopted(ctx, object, state, decided)
 	if err != nil {
-		out.Failures, err = refusalOf(err, decided.Apply)
+		out.Failures, err = refusalOf(err, object)
 		return out, err
 	}
-	rendered = rendered.WithLiveRecord()
 	out.Children, out.Missing = rendered.Children, failure.Blockers(status.MissingFailures(&rendered))
-	ordered, independent := inOrder(rendered, []client.Object{rendered.Revision})
+	ordered, independent := inOrder(rendered)
 	written := slices.Concat(ordered, independent)
-	out.Failures, err = r.tryAll(ctx, state, rendered, written, refused)
+	needed := slices.Clone(written)
+	if good != nil {
+		needed = append(needed, mountedBy(good)...)
+	}
+	out.Failures, err = r.tryAll(ctx, object, state, rendered, written, refused)
 	if err == nil && len(out.Failures) == 0 {
 		var failed []apply.Failure
-		failed, _, err = r.deleteStale(ctx, object, state, rendered, written)
+		failed, _, err = r.deleteStale(ctx, object, state, rendered, needed)
 		for _, one := range failed {
 			err = errors.Join(err, one.Err)
 		}
@@ -76,15 +92,15 @@ const maxAdoptions = 3
 // renderAdopted returns the children of a declaration for the state after the adoption of orphans,
 // and this state. tryAll reports the names that are taken.
 func (r *Reconciler) renderAdopted(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of *record.Declaration,
-) (record.Rendering, live.State, error) {
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of rollout.Decision,
+) (revision.Rendering, live.State, error) {
 	for i := 0; ; i++ {
-		rendered, err := r.renderWhole(ctx, object, state, of)
+		rendered, err := r.render(ctx, object, state, of)
 		if err != nil || i == maxAdoptions {
 			return rendered, state, err
 		}
-		ordered, independent := inOrder(rendered, []client.Object{rendered.Revision})
-		adopted, err := r.Applier.Adopt(ctx, object, state, rendered.Contents(), ordered, independent)
+		ordered, independent := inOrder(rendered)
+		adopted, err := r.Applier.Adopt(ctx, object, state, rendered.Pods.Content, ordered, independent)
 		switch {
 		case apply.IsNotOurs(err) != nil:
 			return rendered, state, nil //nolint:nilerr // tryAll reports it
@@ -92,18 +108,28 @@ func (r *Reconciler) renderAdopted(
 			return rendered, state, err
 		}
 		state = state.With(adopted...)
+		if of.Apply == of.Declared { // its names depend on the Deployment
+			again, err := r.rollouts(state).Render(object, of.Apply.Inputs, "")
+			if err == nil {
+				err = r.rollouts(state).Mark(object, again)
+			}
+			if err != nil {
+				return rendered, state, err
+			}
+			of.Apply, of.Declared, of.Entrance = again, again, again
+		}
 	}
 }
 
 // tryAll writes each child, even if the API server refuses others, and returns the refusals.
 func (r *Reconciler) tryAll(
-	ctx context.Context, state live.State, of record.Rendering, children []client.Object, refused func(),
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of revision.Rendering, children []client.Object, refused func(),
 ) ([]v1alpha2.Blocker, error) {
 	var out []v1alpha2.Blocker
-	content := of.Contents()
+	content := of.Pods.Content
 	for _, child := range children {
-		_, err := r.Applier.Apply(ctx, of.Object, state, content, child)
-		found, err := refusalOf(err, of.Declaration)
+		_, err := r.Applier.Apply(ctx, object, state, content, child)
+		found, err := refusalOf(err, object)
 		if err != nil {
 			return nil, err
 		}
@@ -116,8 +142,8 @@ func (r *Reconciler) tryAll(
 }
 
 // refusalOf returns a refusal of the API server as a blocker, and any other error unchanged.
-func refusalOf(err error, of *record.Declaration) ([]v1alpha2.Blocker, error) {
-	found := status.WriteFailure(err, &of.Object.Spec)
+func refusalOf(err error, object *v1alpha2.NginxOperator) ([]v1alpha2.Blocker, error) {
+	found := status.WriteFailure(err, &object.Spec)
 	if found == nil || found.Reason == v1alpha2.ReasonAPIError {
 		return nil, err
 	}
@@ -135,17 +161,6 @@ func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperato
 	if err != nil || declared == nil {
 		return nil, failure.Blockers(found.Invalid), err
 	}
-	rendered, err := r.renderWhole(ctx, object, state, declared)
+	rendered, err := r.render(ctx, object, state, rollout.Decision{Declared: declared, Apply: declared, Entrance: declared})
 	return rendered.Children, nil, err
-}
-
-// renderWhole returns the children of a declaration, with its entrance.
-func (r *Reconciler) renderWhole(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of *record.Declaration,
-) (record.Rendering, error) {
-	running, err := state.Running()
-	if err != nil {
-		return record.Rendering{Declaration: of}, err
-	}
-	return r.renderChildren(ctx, object, state, wanted{of: of, running: running})
 }

@@ -1,86 +1,97 @@
 package nginxoperator
 
 import (
-	"cmp"
 	"context"
-	"strings"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// wanted has the declarations to render for the live state.
-type wanted struct {
-	// of is the declaration of the Pods. entrance is that of the entrance, or nil if it is the same.
-	of, entrance *record.Declaration
-	// good is the declaration of the good Pods if those of the other declaration have not proven
-	// themselves, or nil.
-	good    *record.Declaration
-	running operand.Running
-	// suffix is that of the ConfigMaps, or "" for the suffix of the live Deployment.
-	suffix string
-}
-
-// wantedOf returns the declarations of a decision. of is that of the Pods.
-func wantedOf(decided rollout.Decision, of *record.Declaration, running operand.Running) wanted {
-	out := wanted{of: of, entrance: decided.Entrance, running: running}
-	if decided.Unproven {
-		out.good = decided.Good
-	}
-	return out
-}
-
-// renderChildren returns the children for the live state.
-func (r *Reconciler) renderChildren(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, want wanted,
-) (out record.Rendering, err error) {
-	made := *want.of
-	out = record.Rendering{Declaration: &made}
-	made.Inputs.Attempt = made.Inputs.Attempt || record.HasFailed(&object.Status, made.Revision.Name)
-	made.Inputs.Missing, made.Inputs.Record = r.missingKinds(), strings.TrimPrefix(made.Revision.Name, record.Name(object, ""))
-	made.Inputs.Deployment, made.Inputs.Running = state.Deployment(), want.running
-	made.Inputs.Suffix = cmp.Or(want.suffix, operand.SuffixOf(made.Inputs.Deployment))
-	if want.good != nil {
-		made.Object = made.Object.DeepCopy()
-		made.Object.Spec.Autoscaling = want.good.Object.Spec.Autoscaling // as far as it is valid for the good Pods
-	}
-	if state.EntranceFollows(made.Revision.Name) {
-		made.Revision = following(made.Revision)
-	}
-	out = record.NewRendering(&made)
-	if err = r.store(state).Carry(ctx, object, &out); err != nil {
-		return out, err
-	}
-	pods, err := operand.Children(made.Object, made.Inputs)
+// render returns the children of a decision for the live state.
+func (r *Reconciler) render(
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision,
+) (revision.Rendering, error) {
+	out := revision.Rendering{Pods: decided.Apply, Entrance: decided.Entrance, Missing: r.missingKinds()}
+	running, err := state.Running()
 	if err != nil {
 		return out, err
 	}
+	pods := sized(object, state, decided)
 	entrance := pods
-	if want.entrance != nil {
-		in := want.entrance.Inputs
-		in.Missing, in.Running = out.Inputs.Missing, out.Inputs.Running
-		in.Image = out.Inputs.Image // all children have the label of the Pods' version
-		if entrance, err = operand.Children(want.entrance.Object, in); err != nil {
-			return out, err
+	switch {
+	case decided.Entrance == nil:
+		entrance, pods = nil, slices.DeleteFunc(slices.Clone(pods), operand.IsEntrance)
+	case decided.Entrance != decided.Apply:
+		entrance = operand.WithoutMissing(decided.Entrance.Children, out.Missing)
+	}
+	if out.Running, err = r.reached(ctx, object, state, pods, entrance, running); err != nil {
+		return out, err
+	}
+	out.Composed = operand.Compose(pods, entrance, out.Running)
+	return out, nil
+}
+
+// sized returns the children of the Pods of a decision with the size that the spec declares, as far as it
+// is valid for the Pods: replicas, strategy, deadlines, autoscaler, and PodDisruptionBudget.
+func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision) []client.Object {
+	proven := decided.Apply
+	if decided.Good != nil {
+		proven = decided.Good
+	}
+	sized := ptr.To(*object)
+	scaler := revision.ChildOf[*autoscalingv2.HorizontalPodAutoscaler](proven.Children)
+	switch {
+	case object.Spec.Autoscaling == nil:
+		scaler = nil
+	case operand.CanScale(proven.Deployment(), &object.Spec):
+		scaler = operand.DesiredAutoscaler(object)
+	default:
+		sized.Spec.Autoscaling = operand.AutoscalingOf(scaler) // as far as it is valid for the good Pods
+	}
+
+	var out []client.Object
+	var declared *appsv1.Deployment
+	var budget client.Object
+	if decided.Declared != nil {
+		declared = decided.Declared.Deployment()
+	}
+	for _, from := range []*revision.Declaration{decided.Declared, decided.Apply} {
+		if from == nil || budget != nil {
+			continue
 		}
-		if equality.Semantic.DeepEqual(operand.WithEntrance(pods, entrance), pods) {
-			entrance = pods
-		} else {
-			out.Entrance, out.Revision = want.entrance.Object, following(out.Revision)
+		if at := slices.IndexFunc(from.Children, operand.IsBudget); at >= 0 {
+			budget = from.Children[at]
 		}
 	}
-	running, err := r.reached(ctx, object, state, pods, entrance, want.running)
-	out.Composed = operand.Compose(pods, entrance, running)
-	return out, err
+	for _, child := range decided.Apply.Children {
+		switch child := child.(type) {
+		case *appsv1.Deployment:
+			deployment := child.DeepCopy()
+			if decided.Apply != decided.Declared || sized.Spec.Autoscaling != object.Spec.Autoscaling {
+				deployment = operand.Sized(child, declared, sized, state.Deployment())
+			}
+			if decided.Attempt != nil && decided.Apply == decided.Declared {
+				operand.SetCareful(deployment)
+			}
+			out = append(out, deployment)
+			out = append(out, operand.SizeOf(sized, deployment, budget, scaler)...)
+		case *autoscalingv2.HorizontalPodAutoscaler:
+		default:
+			if !operand.IsBudget(child) {
+				out = append(out, child)
+			}
+		}
+	}
+	return out
 }
 
 // reached returns the running ports, without the number to which the Ingress or HTTPRoute moves if the
@@ -97,11 +108,4 @@ func (r *Reconciler) reached(
 		running = running.WithoutEndpoints(number)
 	}
 	return running, err
-}
-
-// following returns a record whose entrance follows the Pods.
-func following(of *appsv1.ControllerRevision) *appsv1.ControllerRevision {
-	out := of.DeepCopy()
-	metav1.SetMetaDataLabel(&out.ObjectMeta, wellknown.LabelEntrance, wellknown.EntranceFollows)
-	return out
 }

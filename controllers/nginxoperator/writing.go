@@ -15,8 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
 	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
 )
@@ -50,39 +50,30 @@ func (r *Reconciler) carryOut(
 		return failedWriting(state, again, err, &object.Spec), err
 	}
 
-	spec := &decided.Apply.Object.Spec
-	running, err := state.Running()
-	rendered := record.Rendering{Declaration: decided.Apply}
-	if err == nil {
-		rendered, err = r.renderChildren(ctx, object, state, wantedOf(decided, decided.Apply, running))
-	}
+	rendered, err := r.render(ctx, object, state, decided)
 	if err != nil {
 		// The live children are unknown. Report the declaration without children.
-		failed := status.Written{Applied: &record.Rendering{Declaration: rendered.Declaration}, Failure: status.WriteFailure(err, spec)}
+		failed := status.Written{Applied: &revision.Rendering{Pods: rendered.Pods}, Failure: status.WriteFailure(err, &object.Spec)}
 		return writing{Written: failed, live: state}, err
 	}
-	// The annotation of a Deployment is gone with it. The record of a spec that is not applied must
-	// not be, unless the Deployment would be created from the spec.
-	isNeeded := decided.State == rollout.StateBlocked || decided.State == rollout.StateRolledBack
-	rendered.Recorded = rendered.Recorded || isNeeded
 	out, err := r.change(ctx, object, state, rendered, decided)
-	if forged := apply.IsForged(err); forged != nil && !record.IsUnusable(err) {
+	if forged := apply.IsForged(err); forged != nil {
 		out, err = r.replace(ctx, object, out.live, rendered, forged, decided)
 	}
-	out.Failure = status.WriteFailure(err, spec)
+	out.Failure = status.WriteFailure(err, &object.Spec)
 	return out, err
 }
 
 // change applies the children, or describes the changes if the object is paused.
 func (r *Reconciler) change(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.Decision,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of revision.Rendering, decided rollout.Decision,
 ) (writing, error) {
 	out := writing{Written: status.Written{Applied: &of}, live: state}
-	spec, running := &of.Object.Spec, of.Inputs.Running
+	spec, running := &object.Spec, of.Running
 	if object.Spec.Paused {
 		var err error
 		if _, out.again, err = r.bridges(state).Ensure(ctx, object, running, nil); err == nil {
-			out.Waiting, err = r.pending(ctx, object, state, of.WithLiveRecord())
+			out.Waiting, err = r.pending(ctx, object, state, of)
 		}
 		return out, err
 	}
@@ -106,6 +97,9 @@ func (r *Reconciler) change(
 		delays = append(delays, contested.Left)
 	}
 	for _, failed := range applied.Failures {
+		if forged := apply.IsForged(failed.Err); forged != nil {
+			err = errors.Join(err, r.Applier.Delete(ctx, forged.Child))
+		}
 		out.Independent = append(out.Independent, *status.WriteFailure(failed.Err, spec))
 		again, err := retryOf(failed.Err, spec)
 		delays, out.retry = append(delays, again), errors.Join(out.retry, err)
@@ -114,25 +108,22 @@ func (r *Reconciler) change(
 	return out, err
 }
 
-// apply writes the children that differ, and deletes those that are no longer declared. It writes
-// the record before the Deployment that names it. A refused child that no Pod depends on, or a
+// mountedBy returns the ConfigMaps that the Pods of a declaration mount.
+func mountedBy(of *revision.Declaration) []client.Object {
+	return slices.DeleteFunc(slices.Clone(of.Children), func(child client.Object) bool { return live.KindOf(child) != "ConfigMap" })
+}
+
+// apply writes the children that differ, and deletes those that are no longer declared. A refused child that no Pod depends on, or a
 // refused deletion, does not stop the other writes and deletions. No refused child stops a rollback.
 // apply also returns the live state after the writes.
 func (r *Reconciler) apply(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, decided rollout.Decision,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of revision.Rendering, decided rollout.Decision,
 ) (apply.Applied, live.State, error) {
-	records, err := r.store(state).Earlier(ctx, object, of, decided.Good)
-	if err != nil {
-		return apply.Applied{}, state, err
-	}
-	if of.Recorded {
-		records = append(records, of.Revision)
-	}
-	ordered, independent := inOrder(of, records)
-	applied, err := r.Applier.ApplyAll(ctx, object, state, of.Contents(), ordered, independent)
+	ordered, independent := inOrder(of)
+	applied, err := r.Applier.ApplyAll(ctx, object, state, of.Pods.Content, ordered, independent)
 	state = state.With(applied.Written...)
 	if err != nil && decided.State == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
-		needed, again := r.Applier.ApplyAll(ctx, object, state, of.Contents(), slices.DeleteFunc(ordered, operand.IsEntrance), nil)
+		needed, again := r.Applier.ApplyAll(ctx, object, state, of.Pods.Content, slices.DeleteFunc(ordered, operand.IsEntrance), nil)
 		state = state.With(needed.Written...)
 		if apply.StartsOver(again) {
 			err = again
@@ -141,27 +132,29 @@ func (r *Reconciler) apply(
 	if err != nil {
 		return apply.Applied{}, state, err
 	}
-	needed := slices.Concat(ordered, independent, []client.Object{of.Revision})
+	needed := slices.Concat(ordered, independent)
 	if decided.Good != nil {
-		needed = append(needed, decided.Good.Revision)
+		needed = append(needed, mountedBy(decided.Good)...)
 	}
 	failed, state, err := r.deleteStale(ctx, object, state, of, needed)
 	applied.Failures = append(applied.Failures, failed...)
 	return applied, state, err
 }
 
-// inOrder returns the children that Pods depend on, the records, and the Deployment, in the order of
-// their writes, and the other children, which are independent of each other. The records precede
-// the Deployment, so that the declaration of all Pods is recorded.
+// inOrder returns the children that Pods depend on, and the Deployment, in the order of their writes, and
+// the other children, which are independent of each other.
 //
 // An existing Service precedes the NetworkPolicy: its version refuses ports that come from an older
-// Service. A new one follows it and the records, so that no Service without Pods is created if one
-// of their names is taken.
-func inOrder(of record.Rendering, records []client.Object) (ordered, independent []client.Object) {
+// Service. A new one follows it, so that no Service without Pods is created if a name is taken.
+func inOrder(of revision.Rendering) (ordered, independent []client.Object) {
 	var services, policies, deployments []client.Object
 	for _, child := range of.Children {
 		switch child.(type) {
 		case *corev1.ConfigMap:
+			if of.Pods.Object == nil { // one that is lost cannot be rendered, and holds nothing
+				independent = append(independent, child)
+				continue
+			}
 			ordered = append(ordered, child)
 		case *corev1.Service:
 			services = append(services, child)
@@ -173,10 +166,10 @@ func inOrder(of record.Rendering, records []client.Object) (ordered, independent
 			independent = append(independent, child)
 		}
 	}
-	if of.Inputs.Running.ServiceVersion == "" {
-		return slices.Concat(ordered, policies, records, services, deployments), independent
+	if of.Running.ServiceVersion == "" {
+		return slices.Concat(ordered, policies, services, deployments), independent
 	}
-	return slices.Concat(ordered, services, policies, records, deployments), independent
+	return slices.Concat(ordered, services, policies, deployments), independent
 }
 
 // retryOf returns the delay of the next write after an error, or the error if it is retried with
@@ -196,12 +189,21 @@ func retryOf(err error, spec *v1alpha2.NginxOperatorSpec) (time.Duration, error)
 	}
 }
 
+// staleFor returns the children that are no longer declared. An entrance that is not known stays.
+func staleFor(state live.State, of revision.Rendering, children []client.Object) ([]client.Object, error) {
+	stale, err := state.Stale(children, of.Unrendered())
+	if of.Entrance == nil {
+		stale = slices.DeleteFunc(stale, func(child client.Object) bool { return slices.Contains(operand.EntranceKinds(), live.KindOf(child)) })
+	}
+	return stale, err
+}
+
 // deleteStale deletes the children that are no longer declared. It returns the refused deletions,
 // and the live state after the others.
 func (r *Reconciler) deleteStale(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of record.Rendering, children []client.Object,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of revision.Rendering, children []client.Object,
 ) (failed []apply.Failure, after live.State, err error) {
-	stale, err := state.Stale(children, operand.Unrendered(&of.EntranceObject().Spec, of.Inputs))
+	stale, err := staleFor(state, of, children)
 	if err != nil {
 		return nil, state, err
 	}

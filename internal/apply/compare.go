@@ -16,8 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // match is the relation of a child to its declaration.
@@ -200,23 +198,6 @@ func (a *Applier) read(
 // conflict returns the error for a declaration that was made from an old state.
 func conflict(gvk schema.GroupVersionKind, child client.Object, why string) error {
 	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(), errors.New(why))
-}
-
-// isCarrier reports whether a child is declared to carry a record. It must be new then: a patch
-// would remove the record that a stored child carries.
-func isCarrier(child client.Object) bool {
-	return child.GetAnnotations()[wellknown.AnnotationFirstDeclaration] != ""
-}
-
-// hasLabels reports whether a stored child has the labels that every child of an instance has, and
-// by which the cache selects it.
-func hasLabels(live client.Object, instance string) bool {
-	for key, value := range wellknown.Selector(instance) {
-		if live.GetLabels()[key] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // note remembers the relation of a child to its declaration.

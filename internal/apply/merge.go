@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -238,12 +238,12 @@ func declaration(child client.Object) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// abbreviate reduces the annotation with a carried record to its head. The record is content, like
-// the data of a ConfigMap: it is written once, and a declaration only has its name.
+// abbreviate reduces the annotation with the first declaration to its head. Releases before 0.8.0 declared
+// only that.
 func abbreviate(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if whole, ok := annotations[wellknown.AnnotationFirstDeclaration].(string); ok {
-		annotations[wellknown.AnnotationFirstDeclaration] = carried.Head(whole)
+		annotations[wellknown.AnnotationFirstDeclaration], _, _ = strings.Cut(whole, " ")
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // An orphan is a child that has lost its owner reference: a backup tool restored it without one, or
@@ -129,4 +131,15 @@ func (a *Applier) adoption(owner, orphan client.Object) (client.Patch, error) {
 	patch.SetOwnerReferences(adopted.GetOwnerReferences())
 	raw, err := json.Marshal(patch.Object)
 	return client.RawPatch(types.MergePatchType, raw), err
+}
+
+// hasLabels reports whether a stored child has the labels that every child of an instance has, and
+// by which the cache selects it.
+func hasLabels(live client.Object, instance string) bool {
+	for key, value := range wellknown.Selector(instance) {
+		if live.GetLabels()[key] != value {
+			return false
+		}
+	}
+	return true
 }

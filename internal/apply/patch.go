@@ -24,9 +24,6 @@ func (a *Applier) patch(
 	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
 ) (client.Object, error) {
 	live, err := a.read(ctx, owner, content, child, found)
-	if err == nil && found.match == missing && isCarrier(child) && hasLabels(live, owner.GetName()) {
-		err = conflict(found.gvk, child, "the cache does not have it yet")
-	}
 	if err == nil {
 		err = verify(ctx, content, found.gvk, child, live)
 	}

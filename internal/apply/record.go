@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -155,4 +156,23 @@ func anyOf(value any, holds func(any) bool) bool {
 		}
 	}
 	return false
+}
+
+// LastDeclared returns the last declaration of a child as it is stored, or nil if it has none. Another
+// client may have written it, so it has nothing but fields of the kind.
+func (a *Applier) LastDeclared(live client.Object) client.Object {
+	raw := sanitizeRecord(live, a.recordOf(live))
+	out := emptyOf(live)
+	if string(raw) == noRecord || json.Unmarshal(raw, out) != nil {
+		return nil
+	}
+	out.SetNamespace(live.GetNamespace())
+	out.SetName(live.GetName())
+	out.SetOwnerReferences(nil)
+	gvk, err := apiutil.GVKForObject(live, a.Client.Scheme())
+	if err != nil {
+		return nil
+	}
+	out.GetObjectKind().SetGroupVersionKind(gvk)
+	return out
 }

@@ -39,11 +39,11 @@ func (r Resolver) Resolve(ctx context.Context, object *v1alpha2.NginxOperator) (
 	in := r.Inputs(object)
 	blockers := specBlockers(object)
 
-	config, found, err := r.resolveConfig(ctx, object, len(blockers) == 0)
+	config, servers, found, err := r.resolveConfig(ctx, object, len(blockers) == 0)
 	if err != nil {
 		return in, nil, err
 	}
-	in.Config, blockers = config, append(blockers, found...)
+	in.Config, in.ServersHash, blockers = config, servers, append(blockers, found...)
 
 	if in.Content, found, err = r.resolveContent(ctx, object); err != nil {
 		return in, nil, err
@@ -77,16 +77,17 @@ func (r Resolver) Resolve(ctx context.Context, object *v1alpha2.NginxOperator) (
 	return in, blockers, nil
 }
 
-// CurrentSecrets returns inputs of an earlier declaration with the current content of its Secrets,
-// and the reasons why a Secret cannot be used.
-func (r Resolver) CurrentSecrets(
-	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
-) (operand.Inputs, []failure.Failure, error) {
-	certificates, err := r.resolveCertificates(ctx, object)
+// SecretsOf returns the current content of the Secrets that the Pods of a template mount, as inputs, and the
+// reasons why a Secret cannot be used.
+func (r Resolver) SecretsOf(
+	ctx context.Context, object *v1alpha2.NginxOperator, template *corev1.PodTemplateSpec,
+) (in operand.Inputs, blockers []failure.Failure, err error) {
+	mounted := &v1alpha2.NginxOperator{ObjectMeta: object.ObjectMeta, Spec: operand.SecretsOf(&template.Spec)}
+	certificates, err := r.resolveCertificates(ctx, mounted)
 	if err != nil {
 		return in, nil, err
 	}
-	files, blockers, err := r.resolveSecretFiles(ctx, object)
+	files, blockers, err := r.resolveSecretFiles(ctx, mounted)
 	if err != nil {
 		return in, nil, err
 	}
@@ -113,33 +114,33 @@ func specBlockers(object *v1alpha2.NginxOperator) []failure.Failure {
 
 // verdict is the conclusion about a configuration in a ConfigMap.
 type verdict struct {
-	found    bool
-	hash     string
-	blockers []failure.Failure
+	found         bool
+	hash, servers string
+	blockers      []failure.Failure
 }
 
-// resolveConfig renders the configuration, and checks it if it is in a ConfigMap. An inline
-// configuration was checked with the spec. If the spec is invalid, the check of a ConfigMap would
+// resolveConfig renders the configuration, and checks it if it is in a ConfigMap, of which it returns a
+// hash of the server blocks. An inline configuration was checked with the spec. If the spec is invalid, the check of a ConfigMap would
 // report the errors of the spec, so there is none.
 func (r Resolver) resolveConfig(
 	ctx context.Context, object *v1alpha2.NginxOperator, valid bool,
-) (out operand.Configuration, blockers []failure.Failure, err error) {
+) (out operand.Configuration, servers string, blockers []failure.Failure, err error) {
 	config := object.Spec.Config
 	if config == nil || config.ConfigMapRef == nil {
 		if !valid {
-			return out, nil, nil
+			return out, "", nil, nil
 		}
 		text := ""
 		if config != nil {
 			text = config.Inline
 		}
 		out, blockers = r.render(object, text)
-		return out, blockers, nil
+		return out, "", blockers, nil
 	}
 
 	question, err := cacheKey(object, valid)
 	if err != nil {
-		return out, nil, err
+		return out, "", nil, err
 	}
 	name, key := config.ConfigMapRef.Name, defaults.ConfigKey(config.ConfigMapRef)
 	path := operand.SpecPath.Child("config", "configMapRef")
@@ -152,22 +153,22 @@ func (r Resolver) resolveConfig(
 		judged := verdict{found: true, blockers: checkConfig(&object.Spec, text, messagePrefix(config.ConfigMapRef), nil)}
 		if len(judged.blockers) == 0 {
 			out, judged.blockers = r.render(object, text)
-			judged.hash = out.Hash
+			judged.hash, judged.servers = out.Hash, operand.ShortHash(text)
 		}
 		return judged
 	})
 	switch {
 	case err != nil:
-		return out, nil, err
+		return out, "", nil, err
 	case !exists:
-		return out, []failure.Failure{notFound(path.Child("name"), "ConfigMap", name)}, nil
+		return out, "", []failure.Failure{notFound(path.Child("name"), "ConfigMap", name)}, nil
 	case !concluded.found && validation.IsMask(key): // the spec has an error for it
-		return out, nil, nil
+		return out, "", nil, nil
 	case !concluded.found:
-		return out, []failure.Failure{noKey(path.Child("key"), "ConfigMap", name, key, " in its data", "key")}, nil
+		return out, "", []failure.Failure{noKey(path.Child("key"), "ConfigMap", name, key, " in its data", "key")}, nil
 	}
 	out.Hash = concluded.hash
-	return out, concluded.blockers, nil
+	return out, concluded.servers, concluded.blockers, nil
 }
 
 // cacheKey identifies the check of a configuration. It includes the spec, because ports and

@@ -25,22 +25,9 @@ func (s State) Service() *corev1.Service {
 	return cmp.Or(childOf[*corev1.Service](s), &corev1.Service{})
 }
 
-// Records returns the ControllerRevisions of the object that are not being deleted.
-func (s State) Records() ([]appsv1.ControllerRevision, error) {
-	var out []appsv1.ControllerRevision
-	for _, one := range allOf[*appsv1.ControllerRevision](s) {
-		if s.owns(one) {
-			out = append(out, *one)
-		}
-	}
-	return out, s.errorOf(recordKind)
-}
-
-// EntranceFollows reports whether the entrance of a record follows its Pods (wellknown.LabelEntrance).
-func (s State) EntranceFollows(name string) bool {
-	return slices.ContainsFunc(allOf[*appsv1.ControllerRevision](s), func(one *appsv1.ControllerRevision) bool {
-		return one.Name == name && s.owns(one) && one.Labels[wellknown.LabelEntrance] != ""
-	})
+// Owned returns the children of a kind that are not being deleted.
+func (s State) Owned(kind string) []client.Object {
+	return slices.DeleteFunc(slices.Clone(s.objects), func(child client.Object) bool { return KindOf(child) != kind || !s.owns(child) })
 }
 
 // Bridges returns the EndpointSlices that the operator has written for the object's Service.

@@ -15,8 +15,8 @@ import (
 
 // Stale returns copies of the children that exist, belong to the object, and are no longer declared.
 // unrendered are the kinds of declared children that could not be rendered. A ConfigMap stays while a
-// ReplicaSet mounts it, because Pods of that ReplicaSet may still start. The records of the last good
-// revision and of failed ones stay. If no record is declared, all records stay.
+// ReplicaSet mounts it, because Pods of that ReplicaSet may still start. The ControllerRevision of the
+// status stays, and all of them while the Deployment has the form of a release before 0.8.0.
 func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind) ([]client.Object, error) {
 	needed, kinds := sets.New[key](), sets.New[string]()
 	for _, child := range declared {
@@ -31,11 +31,8 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 			needed.Insert(key{"ConfigMap", name})
 		}
 	}
-	if good := s.object.Status.LastGoodRevision; good != nil {
-		needed.Insert(key{recordKind, good.Revision})
-	}
-	for _, failed := range s.object.Status.FailedRevisions {
-		needed.Insert(key{recordKind, failed.Revision})
+	if stored := s.object.Status.StoredRevision; stored != nil {
+		needed.Insert(key{revisionKind, stored.Name})
 	}
 
 	candidates := []string{"PodDisruptionBudget"}
@@ -45,8 +42,8 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 		}
 	}
 	candidates = append(candidates, "ConfigMap")
-	if kinds.Has(recordKind) {
-		candidates = append(candidates, recordKind)
+	if !operand.IsMarkedAsBefore(s.Deployment()) {
+		candidates = append(candidates, revisionKind)
 	}
 	var out []client.Object
 	for _, kind := range candidates {
@@ -59,7 +56,7 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 	return out, s.errorOf(append(candidates, "ReplicaSet")...)
 }
 
-const recordKind = "ControllerRevision"
+const revisionKind = "ControllerRevision"
 
 // isOnlyEntrance reports whether a child of a kind is an Ingress that a declared HTTPRoute replaces,
 // or the reverse, and the new one does not work yet: no Gateway has accepted the HTTPRoute, or the

@@ -13,13 +13,14 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // TestStale verifies that only children that belong to the object and are no longer needed are
 // stale.
 func TestStale(t *testing.T) {
 	object := fixture.NewObject()
-	object.Status.LastGoodRevision = &v1alpha2.GoodRevision{Revision: "web-good"}
+	object.Status.StoredRevision = &v1alpha2.StoredRevision{Name: "web-good"}
 	named := func(child client.Object, name string) client.Object {
 		child.SetName(name)
 		child.SetOwnerReferences([]metav1.OwnerReference{{Name: object.Name, UID: object.UID, Controller: ptr.To(true)}})
@@ -40,21 +41,26 @@ func TestStale(t *testing.T) {
 		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "web-mounted"}},
 	}}}
 
+	before := named(&appsv1.Deployment{}, "web")
+	before.SetLabels(map[string]string{wellknown.LabelRecord: "abc"})
 	for name, test := range map[string]struct {
-		declared []client.Object
-		want     []string
+		deployment client.Object
+		declared   []client.Object
+		want       []string
 	}{
-		"a record is declared": {
-			[]client.Object{named(&corev1.ConfigMap{}, "web-new"), named(&appsv1.ControllerRevision{}, "web-new")},
-			[]string{"PodDisruptionBudget web", "ConfigMap web-old", "ControllerRevision web-old"},
+		"no PodDisruptionBudget": {
+			named(&appsv1.Deployment{}, "web"),
+			[]client.Object{named(&corev1.ConfigMap{}, "web-new")},
+			[]string{"PodDisruptionBudget web", "ConfigMap web-old", "ControllerRevision web-old", "ControllerRevision web-new"},
 		},
-		"no record is declared": {
+		"a release before 0.8.0 wrote the Deployment last": {
+			before,
 			[]client.Object{named(&corev1.ConfigMap{}, "web-new"), named(&policyv1.PodDisruptionBudget{}, "web")},
 			[]string{"ConfigMap web-old"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stale, err := State{object: object, objects: append(existing, replicaSet)}.Stale(test.declared, nil)
+			stale, err := State{object: object, objects: append(existing, replicaSet, test.deployment)}.Stale(test.declared, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -63,7 +63,7 @@ func Read(ctx context.Context, reader client.Reader, object *v1alpha2.NginxOpera
 		list    client.ObjectList
 		options []client.ListOption
 	}{
-		{recordKind, &appsv1.ControllerRevisionList{}, instance},
+		{revisionKind, &appsv1.ControllerRevisionList{}, instance},
 		{"EndpointSlice", &discoveryv1.EndpointSliceList{}, []client.ListOption{client.InNamespace(object.Namespace), bridges}},
 		{"ConfigMap", &corev1.ConfigMapList{}, unwaited},
 		{"PodDisruptionBudget", &policyv1.PodDisruptionBudgetList{}, unwaited},

@@ -1,18 +1,18 @@
 package operand
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // order has the kinds of children in the order in which they depend on each other.
@@ -29,9 +29,11 @@ func optionalNames() (out []string) {
 
 // IsEntrance reports whether a child belongs to the entrance of an instance: what clients and
 // Prometheus reach the Pods through.
-func IsEntrance(child client.Object) bool {
-	kind := kindOf(child)
-	return kind == "Service" || kind == "NetworkPolicy" || kind == "Ingress" || slices.Contains(optionalNames(), kind)
+func IsEntrance(child client.Object) bool { return slices.Contains(EntranceKinds(), kindOf(child)) }
+
+// EntranceKinds returns the kinds of the children of the entrance.
+func EntranceKinds() []string {
+	return append([]string{"Service", "NetworkPolicy", "Ingress"}, optionalNames()...)
 }
 
 // WithEntrance returns the children of a declaration with the entrance of another one.
@@ -71,33 +73,32 @@ type Composed struct {
 // new Pods serve, and those that Pods of an earlier declaration still serve. The NetworkPolicy admits
 // clients to the same Pods. The Ingress or HTTPRoute has a number that ready Pods serve.
 func Compose(pods, entrance []client.Object, now Running) Composed {
-	old, coming := partsOf(entrance), partsOf(pods)
+	old := partsOf(entrance)
+	coming := comingParts(pods, old)
 	out := Composed{Children: WithEntrance(pods, entrance)}
 	out.Ports, out.Interim = servedPorts(old.service.Spec.Ports, coming.service.Spec.Ports, now)
 	backend, held := backendOf(old, coming, now)
 	out.HeldRoute = held
+	version := coming.deployment.Labels[wellknown.LabelVersion]
 	for i, child := range out.Children {
+		if _, isDeployment := child.(*appsv1.Deployment); !isDeployment {
+			child = child.DeepCopyObject().(client.Object)
+			setVersion(child, version)
+			out.Children[i] = child
+		}
 		switch child := child.(type) {
 		case *corev1.Service:
-			service := child.DeepCopy()
-			service.Spec.Ports, service.ResourceVersion = out.Ports, now.ServiceVersion
-			out.Children[i] = service
+			child.Spec.Ports, child.ResourceVersion = out.Ports, now.ServiceVersion
 		case *networkingv1.NetworkPolicy:
-			policy := child.DeepCopy()
-			policy.Spec.Ingress = rulesOf(old, coming, out.Ports, now)
-			out.Children[i] = policy
+			child.Spec.Ingress = rulesOf(old, coming, out.Ports, now)
 		case *networkingv1.Ingress:
-			ingress := child.DeepCopy()
-			for _, port := range ingressBackends(ingress) {
+			for _, port := range ingressBackends(child) {
 				port.Number = backend
 			}
-			out.Children[i] = ingress
 		case *gatewayv1.HTTPRoute:
-			route := child.DeepCopy()
-			for _, port := range routeBackends(route) {
+			for _, port := range routeBackends(child) {
 				port.Port = ptr.To(backend)
 			}
-			out.Children[i] = route
 		case *appsv1.Deployment:
 			if movesRoute(old, coming) {
 				out.Children[i] = settlingRoute(child)
@@ -105,6 +106,17 @@ func Compose(pods, entrance []client.Object, now Running) Composed {
 		}
 	}
 	return out
+}
+
+// setVersion sets the label with the version of the Pods, or removes it for "".
+func setVersion(child client.Object, version string) {
+	labels := maps.Clone(child.GetLabels())
+	if version == "" {
+		delete(labels, wellknown.LabelVersion)
+	} else if labels != nil {
+		labels[wellknown.LabelVersion] = version
+	}
+	child.SetLabels(labels)
 }
 
 // parts has the children of a declaration that the composition depends on. A missing one is empty, or
@@ -115,6 +127,8 @@ type parts struct {
 	policy     *networkingv1.NetworkPolicy
 	ingress    *networkingv1.Ingress
 	route      *gatewayv1.HTTPRoute
+	// preferred is the number of the Ingress or HTTPRoute if the declaration has neither, or 0.
+	preferred int32
 }
 
 func partsOf(children []client.Object) parts {
@@ -136,23 +150,26 @@ func partsOf(children []client.Object) parts {
 	return out
 }
 
-// containerPorts returns the ports of nginx in the Pod template.
-func (p parts) containerPorts() []ContainerPort {
-	template := &p.deployment.Spec.Template
-	return ContainerPortsOf(template.Annotations, &template.Spec)
-}
-
-// FixedNames returns running Pods that give the ports of these specs names that depend only on their
-// numbers. With them, Pod templates can be compared: the names of container ports otherwise depend on
-// the Pods that run.
-func FixedNames(specs ...*v1alpha2.NginxOperatorSpec) Running {
-	var out Running
-	for _, spec := range specs {
-		for _, port := range defaults.ServicePorts(spec) {
-			out.Containers = append(out.Containers, ContainerPort{
-				Name: fmt.Sprintf("p-%d", port.Number), Number: port.Number, Listens: port.Listens,
+// comingParts returns the parts of a declaration of Pods. If it has no Service, its ports are those of the
+// Pods, and the Ingress or HTTPRoute of the entrance stays as long as they serve it.
+func comingParts(pods []client.Object, entrance parts) parts {
+	out := partsOf(pods)
+	if slices.ContainsFunc(pods, func(child client.Object) bool { return kindOf(child) == "Service" }) {
+		return out
+	}
+	out.preferred = entrance.backend()
+	for _, port := range out.containerPorts() {
+		if port.Name != HealthPort {
+			out.service.Spec.Ports = append(out.service.Spec.Ports, corev1.ServicePort{
+				Name: port.Name, Port: port.Number, TargetPort: intstr.FromString(port.Name), Protocol: corev1.ProtocolTCP,
 			})
 		}
 	}
 	return out
+}
+
+// containerPorts returns the ports of nginx in the Pod template.
+func (p parts) containerPorts() []ContainerPort {
+	template := &p.deployment.Spec.Template
+	return ContainerPortsOf(template.Annotations, &template.Spec)
 }

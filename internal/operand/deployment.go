@@ -6,10 +6,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
-	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -20,34 +20,29 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	deployment.ObjectMeta = ObjectMeta(object, in)
 	replicas := ReplicasOf(object, in.Deployment)
 	deployment.Annotations = deploymentAnnotations(replicas, in)
-	if in.Record != "" {
-		deployment.Labels[wellknown.LabelRecord] = in.Record
-	}
 	deployment.Spec.Replicas = &replicas.Number
 	if in.Deployment != nil {
 		deployment.ResourceVersion = in.Deployment.ResourceVersion
 	}
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
-	rollout := defaults.RolloutOf(&object.Spec)
-	if in.Attempt {
-		rollout = careful(rollout)
-	}
-	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
-		MaxSurge: &rollout.MaxSurge, MaxUnavailable: &rollout.MaxUnavailable,
-	}
+	setRollout(deployment, object)
 	deployment.Spec.MinReadySeconds = minReadySeconds(&object.Spec)
-	deployment.Spec.ProgressDeadlineSeconds = &rollout.ProgressDeadlineSeconds
 	setPodTemplate(&deployment.Spec.Template, object, in)
 	return deployment
 }
 
-// careful returns a rollout in which every running Pod stays until a new one is ready.
-func careful(rollout defaults.Rollout) defaults.Rollout {
-	rollout.MaxUnavailable = intstr.FromInt32(0)
-	if surge := rollout.MaxSurge; surge == intstr.FromInt32(0) || surge == intstr.FromString("0%") {
-		rollout.MaxSurge = intstr.FromInt32(1)
+// SetCareful changes the rollout of a Deployment so that every running Pod stays until a new one is ready.
+func SetCareful(deployment *appsv1.Deployment) {
+	rolling := deployment.Spec.Strategy.RollingUpdate
+	if rolling == nil {
+		return
 	}
-	return rollout
+	rolling = rolling.DeepCopy()
+	rolling.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+	if surge := ptr.Deref(rolling.MaxSurge, intstr.FromInt32(0)); surge == intstr.FromInt32(0) || surge == intstr.FromString("0%") {
+		rolling.MaxSurge = ptr.To(intstr.FromInt32(1))
+	}
+	deployment.Spec.Strategy.RollingUpdate = rolling
 }
 
 // deploymentAnnotations returns the operator's annotations of a Deployment, or nil if it needs
@@ -60,11 +55,38 @@ func deploymentAnnotations(replicas Replicas, in Inputs) map[string]string {
 	if in.Suffix != "" {
 		out[wellknown.AnnotationContent] = strings.TrimPrefix(in.Suffix, "-")
 	}
-	if in.Carried != "" {
-		out[wellknown.AnnotationFirstDeclaration] = in.Carried
-	}
 	if len(out) == 0 {
 		return nil
 	}
 	return out
+}
+
+// maxSpec is the limit in bytes for the part of a spec in an annotation of the Deployment. The annotations
+// of an object have at most 256 KiB, and this one counts twice.
+const maxSpec = 16 << 10
+
+// Mark writes the ID of the Pods to a declared Deployment, and the part of the spec that reaches them if it
+// is small enough. The Deployment controller copies both to the ReplicaSet.
+func Mark(deployment *appsv1.Deployment, id, spec string, live *appsv1.Deployment) {
+	metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationChange, id)
+	if len(spec) <= maxSpec {
+		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationSpec, spec)
+	}
+	if live != nil && live.Labels[wellknown.LabelRecord] != "" {
+		metav1.SetMetaDataLabel(&deployment.ObjectMeta, wellknown.LabelRecord, "") // a downgrade must not follow it
+	}
+}
+
+// MarkAsBefore keeps the names by which a release before 0.8.0 knows the Pods of a Deployment. An upgrade
+// alone changes no child.
+func MarkAsBefore(deployment, live *appsv1.Deployment) {
+	deployment.Labels[wellknown.LabelRecord] = live.Labels[wellknown.LabelRecord]
+	if first := live.Annotations[wellknown.AnnotationFirstDeclaration]; first != "" {
+		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationFirstDeclaration, first)
+	}
+}
+
+// IsMarkedAsBefore reports whether a Deployment has the form of a release before 0.8.0.
+func IsMarkedAsBefore(live *appsv1.Deployment) bool {
+	return live != nil && live.Annotations[wellknown.AnnotationChange] == "" && live.Labels[wellknown.LabelRecord] != ""
 }

@@ -268,7 +268,7 @@ func TestPartsAgree(t *testing.T) {
 		t.Errorf("the configuration %+v is mounted as %+v", pod.Volumes[0], mount)
 	}
 	for _, probe := range []*corev1.Probe{nginx.StartupProbe, nginx.ReadinessProbe, nginx.LivenessProbe} {
-		if probe.HTTPGet.Port.StrVal != portHealth || !strings.Contains(conf, "location = "+probe.HTTPGet.Path+" {") {
+		if probe.HTTPGet.Port.StrVal != HealthPort || !strings.Contains(conf, "location = "+probe.HTTPGet.Path+" {") {
 			t.Errorf("nothing answers the probe %+v", probe.HTTPGet)
 		}
 	}

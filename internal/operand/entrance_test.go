@@ -172,3 +172,27 @@ func TestRolloutThatMovesTheRoute(t *testing.T) {
 		}
 	}
 }
+
+// exposedOn returns a change to an Ingress, peers, and this port.
+func exposedOn(name string, port int32) func(*v1alpha2.NginxOperatorSpec) {
+	peer := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Ports = []v1alpha2.Port{{Name: name, Port: port}}
+		s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{peer}}
+		s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: name}}}}
+	}
+}
+
+// TestPodsWithoutEntrance verifies that Pods of which only the Deployment is known change nothing of an entrance
+// that they serve.
+func TestPodsWithoutEntrance(t *testing.T) {
+	in := Inputs{Image: fixture.Image}
+	children := Desired(fixture.NewObject(exposedOn("web", 8080)), in)
+	alone := []client.Object{partsOf(children).deployment}
+	now := Running{Containers: []ContainerPort{{"web", 8080, 8080}}, ready: sets.New[int32](8080), exposed: 8080}
+	composed := partsOf(Compose(alone, children, now).Children)
+	want := partsOf(Compose(children, children, now).Children)
+	if diff := cmp.Diff(want, composed, cmp.AllowUnexported(parts{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

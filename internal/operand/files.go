@@ -56,6 +56,9 @@ func FilesName(object *v1alpha2.NginxOperator, in Inputs) string {
 	return object.Name + "-files-" + in.Files.Hash + in.Suffix
 }
 
+// filesVolume is the name of the volume with the files of spec.files.
+const filesVolume = "files"
+
 // mountFiles mounts all files of spec.files in one directory.
 func mountFiles(pod *corev1.PodSpec, object *v1alpha2.NginxOperator, in Inputs) {
 	files := slices.SortedFunc(slices.Values(object.Spec.Files), func(a, b v1alpha2.File) int { return cmp.Compare(a.Path, b.Path) })
@@ -76,7 +79,7 @@ func mountFiles(pod *corev1.PodSpec, object *v1alpha2.NginxOperator, in Inputs) 
 		sources = append(sources, corev1.VolumeProjection{ConfigMap: copied})
 	}
 	if len(sources) > 0 {
-		mount(pod, nginxconf.FilesDirectory, corev1.Volume{Name: "files", VolumeSource: corev1.VolumeSource{
+		mount(pod, nginxconf.FilesDirectory, corev1.Volume{Name: filesVolume, VolumeSource: corev1.VolumeSource{
 			Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: ptr.To(secretMode)},
 		}})
 	}

@@ -21,18 +21,10 @@ type Inputs struct {
 	Config Configuration
 	// Content is the static files, or nil if the object references none.
 	Content *Content
-	// Record is the value of the label that names the record. It is "" if only the Pod template
-	// matters.
-	Record string
-	// Carried is the head of the record that the Deployment carries, or "" if it carries none.
-	Carried string
-	// Attempt means that the Pod template is rolled out again after a failure. No running Pod ends
-	// before a new one is ready then.
-	Attempt bool
+	// ServersHash is a hash of the user's server blocks from a ConfigMap, or "" if the spec has them.
+	ServersHash string
 	// Suffix ends the names of the ConfigMaps. It is "" unless a ConfigMap was forged.
 	Suffix string
-	// Edition is the edition of the Pod template.
-	Edition int
 	// Files are the files of spec.files from ConfigMaps, or nil if there are none.
 	Files *Content
 	// SecretsHash is a hash of the files of spec.files from Secrets, or "" if there are none.

@@ -82,7 +82,7 @@ func (p parts) served() sets.Set[int32] {
 func (p parts) forAll() []int32 {
 	var out []int32
 	for _, port := range p.containerPorts() {
-		if port.Name == portHealth {
+		if port.Name == HealthPort {
 			out = append(out, port.Listens)
 		}
 	}
@@ -115,7 +115,7 @@ func peersOf(of parts) []networkingv1.NetworkPolicyPeer {
 func listening(numbers sets.Set[int32], containers []ContainerPort) sets.Set[int32] {
 	out := sets.New[int32]()
 	for _, port := range containers {
-		if port.Name != portHealth && numbers.Has(port.Number) {
+		if port.Name != HealthPort && numbers.Has(port.Number) {
 			out.Insert(port.Listens)
 		}
 	}

@@ -35,7 +35,7 @@ func portsOf(numbers ...int32) []networkingv1.NetworkPolicyPort {
 func TestNetworkPolicyFrom(t *testing.T) {
 	peers := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}, {IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}
 	container := func(name string, number, listens int32) ContainerPort { return ContainerPort{name, number, listens} }
-	health := container(portHealth, 18080, 18080)
+	health := container(HealthPort, 18080, 18080)
 	for name, test := range map[string]struct {
 		ports      []any
 		containers []ContainerPort
@@ -90,7 +90,7 @@ func TestForeignPorts(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=8080"}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
 				Name:  wellknown.OperandContainer,
-				Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: port}, {Name: portHealth, ContainerPort: health}},
+				Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: port}, {Name: HealthPort, ContainerPort: health}},
 			}}},
 		}
 	}

@@ -29,3 +29,15 @@ func Unrendered(spec *v1alpha2.NginxOperatorSpec, in Inputs) []OptionalKind {
 		return in.Missing[child.Kind] == "" || !child.IsDeclared(spec)
 	})
 }
+
+// WithoutMissing returns children without those whose kind is not installed.
+func WithoutMissing(children []client.Object, missing map[string]string) []client.Object {
+	return slices.DeleteFunc(slices.Clone(children), func(child client.Object) bool { return missing[kindOf(child)] != "" })
+}
+
+// MissingKinds returns the optional kinds of children that are not installed.
+func MissingKinds(children []client.Object, missing map[string]string) []OptionalKind {
+	return slices.DeleteFunc(slices.Clone(OptionalKinds), func(child OptionalKind) bool {
+		return missing[child.Kind] == "" || !slices.ContainsFunc(children, func(one client.Object) bool { return kindOf(one) == child.Kind })
+	})
+}

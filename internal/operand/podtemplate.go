@@ -31,7 +31,7 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	spec, pod := &object.Spec, &template.Spec
 	ports := declaredPorts(spec, in.Running)
 	setPodMetadata(template, object, in, servicePorts(ports))
-	ports = append(ports, declaredPort{target: portHealth, listens: defaults.HealthPort(spec)})
+	ports = append(ports, declaredPort{target: HealthPort, listens: defaults.HealthPort(spec)})
 	if slices.ContainsFunc(ports, func(port declaredPort) bool { return port.listens < firstUnprivilegedPort }) {
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
@@ -70,7 +70,6 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	if spec.PodTemplate != nil {
 		setPlacement(pod, object)
 	}
-	toEdition(template, in.Edition)
 }
 
 // setPodMetadata sets labels and annotations. The operator's values override the user's.

@@ -14,9 +14,9 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// portHealth is the name of the container port for probes. The Service and the probes use names of
+// HealthPort is the name of the container port for probes. The Service and the probes use names of
 // container ports, so that Pods with different port numbers can serve at the same time.
-const portHealth = "health"
+const HealthPort = "health"
 
 // certificatePort is the start of the name of a port of spec.tls in the Service.
 const certificatePort = "tls-"
@@ -51,7 +51,7 @@ func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []declaredPort
 // setTargets names the container ports. A name belongs to its number while Pods have it, even after
 // a rename of the port. Therefore requests reach the right number, and a rename restarts no Pods.
 func setTargets(ports []declaredPort, containers []ContainerPort) {
-	names, taken := namesOf(containers), sets.New(portHealth)
+	names, taken := namesOf(containers), sets.New(HealthPort)
 	for i := range ports {
 		if name, found := names[ports[i].number]; found && !taken.Has(name) {
 			ports[i].target = name
@@ -74,7 +74,7 @@ func setTargets(ports []declaredPort, containers []ContainerPort) {
 func namesOf(containers []ContainerPort) map[int32]string {
 	out := map[int32]string{}
 	for _, port := range containers {
-		if _, found := out[port.Number]; !found && port.Name != "" && port.Name != portHealth {
+		if _, found := out[port.Number]; !found && port.Name != "" && port.Name != HealthPort {
 			out[port.Number] = port.Name
 		}
 	}
@@ -165,8 +165,8 @@ func withComing(entrance, pods []corev1.ServicePort, now Running) []corev1.Servi
 // servedPorts returns all ports of the Service: those of the entrance, those that ready new Pods serve,
 // and the others that Pods serve. It reports whether one has a temporary name.
 func servedPorts(entrance, pods []corev1.ServicePort, now Running) (out []corev1.ServicePort, hasInterim bool) {
-	declared := withComing(entrance, pods, now)
-	out = append(declared, leavingPorts(declared, now)...)
+	out = withComing(entrance, pods, now)
+	out = append(out, leavingPorts(out, now)...)
 	hasInterim = interim(out, now.Service)
 	keepNodePorts(out, now)
 	return out, hasInterim

@@ -296,7 +296,7 @@ func TestContainerPortsAreOnesOwn(t *testing.T) {
 				}
 				numbers := map[string]int32{}
 				for _, port := range now.Containers {
-					if number, found := numbers[port.Name]; found && number != port.Number && port.Name != portHealth {
+					if number, found := numbers[port.Name]; found && number != port.Number && port.Name != HealthPort {
 						t.Errorf("%v, %v, %v: %s is of %d and %d", a, b, c, port.Name, number, port.Number)
 					}
 					numbers[port.Name] = port.Number

@@ -41,7 +41,7 @@ func (r Release) Configuration(object *v1alpha2.NginxOperator, servers string) (
 // Inputs returns the inputs that depend only on the spec and the release.
 func (r Release) Inputs(object *v1alpha2.NginxOperator) Inputs {
 	return Inputs{
-		Image: defaults.Image(&object.Spec, r.Image), Exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage), Edition: newestEdition(),
+		Image: defaults.Image(&object.Spec, r.Image), Exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage),
 	}
 }
 

@@ -49,7 +49,8 @@ func wantedBackend(entrance, pods parts, now Running) int32 {
 // RouteMovesTo returns the number to which the live Ingress or HTTPRoute moves now, and whether it
 // moves while clients use its current number. The arguments are those of Compose.
 func RouteMovesTo(pods, entrance []client.Object, now Running) (number int32, moves bool) {
-	number = wantedBackend(partsOf(entrance), partsOf(pods), now)
+	old := partsOf(entrance)
+	number = wantedBackend(old, comingParts(pods, old), now)
 	return number, number != now.exposed && now.servesExposed() && now.ready.Has(number)
 }
 
@@ -79,13 +80,15 @@ func (p parts) backend() int32 {
 		}
 	}
 	ports := p.service.Spec.Ports
-	if len(ports) == 0 {
-		return 0
+	if len(ports) == 0 || Serves(ports, p.preferred) {
+		return p.preferred
 	}
-	isPlain := func(port corev1.ServicePort) bool {
-		return ptr.Deref(port.AppProtocol, "") != "https" && !strings.HasPrefix(port.Name, certificatePort)
-	}
-	return ports[max(0, slices.IndexFunc(ports, isPlain))].Port
+	return ports[max(0, slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return !HasTLS(port) }))].Port
+}
+
+// HasTLS reports whether a port of the Service has TLS, as far as its name and protocol show that.
+func HasTLS(port corev1.ServicePort) bool {
+	return ptr.Deref(port.AppProtocol, "") == "https" || strings.HasPrefix(port.Name, certificatePort)
 }
 
 // ingressBackends returns the ports of an Ingress that are ports of the instance's Service.

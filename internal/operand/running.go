@@ -93,7 +93,7 @@ type Running struct {
 func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set[int32]) {
 	numbers := sets.New[int32]()
 	for _, port := range ports {
-		if port.Name != portHealth {
+		if port.Name != HealthPort {
 			numbers.Insert(port.Number)
 		}
 	}
@@ -112,7 +112,7 @@ func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set
 func (now Running) health() sets.Set[int32] {
 	out := sets.New[int32]()
 	for _, port := range now.own {
-		if port.Name == portHealth {
+		if port.Name == HealthPort {
 			out.Insert(port.Listens)
 		}
 	}

@@ -2,6 +2,7 @@ package operatormanager
 
 import (
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -11,12 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/nginx-operator/internal/cached"
-	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// slimDeployment keeps the number of replicas, the number of the revision, the name of the record,
-// the head and the hash of a record that it carries, the hash of the certificates that Pods mount,
+// slimDeployment keeps the number of replicas, the number of the revision, the ID of the Pods, the names
+// that an earlier release gave them, the hash of the certificates that Pods mount,
 // the names of the objects that Pods need, whether the rollout is paused, and the status.
 func slimDeployment(in any) (any, error) {
 	deployment, ok := in.(*appsv1.Deployment)
@@ -24,15 +24,12 @@ func slimDeployment(in any) (any, error) {
 		return in, nil
 	}
 	annotations := numbersOf(deployment.Annotations)
-	first := deployment.Annotations[wellknown.AnnotationFirstDeclaration]
-	if deployment.GetSelfLink() == "" { // an object can pass a second time, and has the short form then
-		first = carried.Shorten(first)
-	}
-	if first != "" {
+	first, _, _ := strings.Cut(deployment.Annotations[wellknown.AnnotationFirstDeclaration], " ")
+	if first != "" && len(first) <= maxNumberText {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[wellknown.AnnotationFirstDeclaration] = first
+		annotations[wellknown.AnnotationFirstDeclaration] = strings.Clone(first)
 	}
 	record := deployment.Labels[wellknown.LabelRecord]
 	slimChild(deployment, &deployment.ObjectMeta)
@@ -64,15 +61,11 @@ func slimConfigMap(in any) (any, error) {
 	return in, nil
 }
 
-// slimControllerRevision keeps the number of the revision, and whether its entrance follows the Pods.
+// slimControllerRevision keeps the number of the revision.
 func slimControllerRevision(in any) (any, error) {
 	if revision, ok := in.(*appsv1.ControllerRevision); ok {
-		follows := revision.Labels[wellknown.LabelEntrance] == wellknown.EntranceFollows
 		slimChild(revision, &revision.ObjectMeta)
 		revision.Data = runtime.RawExtension{}
-		if follows {
-			revision.Labels = map[string]string{wellknown.LabelEntrance: wellknown.EntranceFollows}
-		}
 	}
 	return in, nil
 }

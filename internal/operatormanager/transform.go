@@ -40,7 +40,9 @@ const (
 // numbersOf returns the annotations that the operator reads, or nil if there are none.
 func numbersOf(annotations map[string]string) map[string]string {
 	var out map[string]string
-	for _, key := range []string{wellknown.AnnotationReplicas, wellknown.AnnotationContent, wellknown.AnnotationRevision} {
+	for _, key := range []string{
+		wellknown.AnnotationReplicas, wellknown.AnnotationContent, wellknown.AnnotationRevision, wellknown.AnnotationChange,
+	} {
 		if value, found := annotations[key]; found && len(value) <= maxNumberText {
 			if out == nil {
 				out = map[string]string{}

@@ -21,9 +21,9 @@ type Refusal struct {
 // index is the index of an element in the path of a field.
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
-// key returns the identity of a refusal. It has no index: an element that moves in its list is not
+// Key returns the identity of a refusal. It has no index: an element that moves in its list is not
 // new.
-func (r Refusal) key() string {
+func (r Refusal) Key() string {
 	return index.ReplaceAllString(r.Err.Field, "[]") + "\x00" + string(r.Err.Type) + "\x00" + r.Value
 }
 
@@ -31,10 +31,10 @@ func (r Refusal) key() string {
 func Split(before, now []Refusal) (added, stored field.ErrorList) {
 	known := sets.New[string]()
 	for _, one := range before {
-		known.Insert(one.key())
+		known.Insert(one.Key())
 	}
 	for _, one := range now {
-		if known.Has(one.key()) {
+		if known.Has(one.Key()) {
 			stored = append(stored, one.Err)
 			continue
 		}

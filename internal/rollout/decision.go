@@ -1,36 +1,36 @@
-// Package rollout decides which declaration of an NginxOperator is applied: the current spec, the
-// last applied one, or the last good one. It evaluates rollouts, and places objects in the rollout
-// of a release.
+// Package rollout decides which declaration of an NginxOperator is applied: that of the spec, the one that
+// was declared last, or what is in effect. It evaluates rollouts, and places objects in the rollout of a
+// release.
 package rollout
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
-	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/revision"
 )
 
 // Decider decides which declaration of an object is applied, and evaluates its rollout.
 type Decider struct {
 	// Inputs reads the objects that specs reference.
 	Inputs inputs.Resolver
-	// Live is the live state of the object, and Records reads its records.
-	Live    live.State
-	Records record.Store
+	// Live is the live state of the object, and Store reads what was declared and what is in effect.
+	Live  live.State
+	Store revision.Store
 	// Fleet admits objects to the rollout of a release.
 	Fleet *fleet.Gate
+	// Missing has the reason for each optional kind that is not installed.
+	Missing map[string]string
 }
 
 // State is the reason for the choice of the applied declaration. spec.paused is not a state: it
@@ -40,65 +40,39 @@ type State int
 const (
 	// StateCurrent means that the spec is applied.
 	StateCurrent State = iota
-	// StateBlocked means that the spec, or a referenced object, cannot be used. The last applied
-	// declaration stays.
+	// StateBlocked means that the spec, or a referenced object, cannot be used. The Pods stay what was
+	// declared last.
 	StateBlocked
 	// StateWaiting means that a new release renders another Pod template of the same spec, and that
-	// the object waits for a rollout slot. The last applied declaration stays.
+	// the object waits for a rollout slot. The Pods stay what was declared last.
 	StateWaiting
 	// StateRolledBack means that the rollout of the declared Pod template failed, whatever the spec has
-	// become since. The last good declaration is applied.
+	// become since. The good Pods are applied.
 	StateRolledBack
 )
-
-// facts determine a state.
-type facts struct {
-	// blocked means that the spec, or a referenced object, cannot be used.
-	blocked bool
-	// waits means that the object waits for a rollout slot.
-	waits bool
-	// failed means that the rollout of the spec has failed, and that nothing has mended it since.
-	failed bool
-	// automaticRollback is spec.rollout.automaticRollback.
-	automaticRollback bool
-}
-
-// state returns the state for the facts. A spec that cannot be used neither waits nor fails, and
-// one that waits has no Pods that fail.
-func (f facts) state() State {
-	switch {
-	case f.blocked:
-		return StateBlocked
-	case f.waits:
-		return StateWaiting
-	case f.failed && f.automaticRollback:
-		return StateRolledBack
-	}
-	return StateCurrent
-}
 
 // Decision is the choice of the applied declaration, with its reasons.
 type Decision struct {
 	// State is the reason for the choice.
 	State State
-	// Apply is the declaration to apply, or nil if there is none.
-	Apply *record.Declaration
-	// Unproven means that the user's part of the Pods of Apply is not that of good Pods.
-	Unproven bool
-	// Entrance is the declaration of the entrance, or nil if it is that of Apply.
-	Entrance *record.Declaration
-	// Good is the declaration of the good Pods with the entrance that is in effect, or nil if there is
-	// none. It becomes the last good revision.
-	Good *record.Declaration
-	// Secrets are the inputs of Apply with the current content of its Secrets, or nil in StateCurrent.
-	// The Pods may have an earlier content.
+	// Declared is the declaration of the spec, or nil if it is blocked.
+	Declared *revision.Declaration
+	// Apply is the declaration of the Pods, or nil if nothing is written.
+	Apply *revision.Declaration
+	// Entrance is the declaration of the entrance. If it is nil, the entrance is not known, and stays as
+	// it is.
+	Entrance *revision.Declaration
+	// Good is what is in effect while the user's part of the Pods of the spec is not that of the good
+	// Pods, or nil.
+	Good *revision.Declaration
+	// Store is what has to be stored before anything else is written, or nil.
+	Store *StoreRequest
+	// Secrets has the current content of the Secrets that Apply mounts, or nil in StateCurrent. The Pods
+	// may have an earlier content.
 	Secrets *operand.Inputs
 	// Blockers are the reasons why the spec is not applied. StateWaiting has none, unless the
 	// declaration that stays has failed.
 	Blockers []failure.Failure
-	// Candidates are the names of the revisions that the object requests, or nil if they are not
-	// known.
-	Candidates []string
 	// WaitsFor describes the changes by the release in StateWaiting. In other states it is "".
 	WaitsFor string
 	// Place is the place of the object in the fleet rollout, or nil if it is not known.
@@ -113,180 +87,139 @@ type Decision struct {
 	UntilAttempt time.Duration
 }
 
+// StoreRequest is a request to store what is in effect. What it does not have is taken from the live state.
+type StoreRequest struct {
+	// Pods and Entrance are stored already, or nil.
+	Pods, Entrance *revision.Declaration
+	// HasEntrance means that the entrance of the spec is not in effect.
+	HasEntrance bool
+}
+
 // IsRolledBack reports whether a revision that the object requests has failed.
 func (d Decision) IsRolledBack() bool {
 	return d.State == StateRolledBack || d.State == StateWaiting && len(d.Blockers) > 0
 }
 
 // Decide returns the decision for an object, and requests a rollout slot if it needs one. The
-// declaration is that of the object, or nil if the object is blocked. The error is a
-// record.Unusable if a record is needed and cannot be used.
+// declaration is that of the object, or nil if the object is blocked.
 func (r Decider) Decide(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure,
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, blockers []failure.Failure,
 ) (Decision, error) {
-	known, err := r.goodOf(ctx, object, declared)
-	if err != nil {
-		return Decision{}, err
-	}
 	if declared == nil {
-		out, err := r.decide(ctx, object, nil, blockers, known)
+		out, err := r.whileBlocked(ctx, object, blockers)
 		out.Place = ptr.To(fleet.Outside)
-		return r.complete(object, out, known), err
+		return out, err
 	}
-
-	found, err := r.slotOf(ctx, declared)
+	found, err := r.slotOf(ctx, object, declared)
 	if err != nil {
 		return Decision{Place: found.place}, err
 	}
-	if found.waits != nil {
-		waiting := Decision{
-			State: facts{waits: true}.state(), Candidates: []string{declared.Revision.Name}, WaitsFor: found.changes, Place: found.place,
-		}
-		if failed := found.retries; failed != nil {
-			waiting.State, waiting.Candidates = StateRolledBack, append(waiting.Candidates, failed.Revision)
-			latest := cmp.Or(record.Failed(&object.Status, declared.Revision.Name), failed)
-			waiting.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(latest)}}
-		}
-		out, err := r.stayWith(ctx, object, found.waits, waiting)
-		return r.complete(object, out, known), err
+	var out Decision
+	if found.waits {
+		out, err = r.whileWaiting(ctx, object, declared, found)
+	} else {
+		out, err = r.decide(ctx, object, declared)
 	}
-
-	out, err := r.decide(ctx, object, declared, nil, known)
-	out.Place = found.place
-	if err == nil && found.retries != nil {
-		out = out.retrying(found.retries)
-	}
-	return r.complete(object, out, known), err
-}
-
-// DecideWithoutFleet is Decide for an object that needs no rollout slot. It is for previews.
-func (r Decider) DecideWithoutFleet(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure,
-) (Decision, error) {
-	known, err := r.goodOf(ctx, object, declared)
-	if err != nil {
-		return Decision{}, err
-	}
-	return r.decide(ctx, object, declared, blockers, known)
-}
-
-// decide is Decide without the fleet and the entrance.
-func (r Decider) decide(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared *record.Declaration, blockers []failure.Failure, known good,
-) (Decision, error) {
-	found := facts{blocked: declared == nil, automaticRollback: defaults.RolloutOf(&object.Spec).AutomaticRollback}
-	var failed, forgotten *v1alpha2.FailedRevision
-	if declared != nil {
-		var err error
-		if forgotten, err = r.forgotten(object, declared); err != nil {
-			return Decision{}, err
-		}
-		failed = cmp.Or(record.Failed(&object.Status, declared.Revision.Name), forgotten)
-		mended, err := r.Inputs.IsMended(ctx, object, failed)
-		if err != nil {
-			return Decision{}, err
-		}
-		retries, err := r.mayAttempt(ctx, object, failed)
-		if err != nil {
-			return Decision{}, err
-		}
-		found.failed = failed != nil && !mended && !retries
-	}
-
-	state := found.state()
-	if state == StateCurrent {
-		out := Decision{Apply: declared, Candidates: []string{declared.Revision.Name}}
-		if found.automaticRollback {
-			out.Attempt = failed
-		}
-		return out, nil
-	}
-	last, err := r.Records.LastApplied(ctx, object)
-	if last != nil && known.isSame && last.Revision.Name == object.Status.LastGoodRevision.Revision {
-		last = known.declaration
-	}
-	switch {
-	case err != nil:
-		return Decision{State: state, Blockers: blockers}, err
-	case state == StateBlocked && last == nil:
-		return Decision{State: state, Blockers: blockers}, nil
-	case state == StateBlocked:
-		return r.whileBlocked(ctx, object, last, blockers)
-	case last == nil:
-		return r.withoutRecord(declared, failed), nil
-	}
-	return r.stayWith(ctx, object, last, Decision{
-		State: state, Candidates: []string{declared.Revision.Name}, UntilAttempt: untilAttempt(failed, time.Now()), Forgotten: forgotten,
-		Blockers: []failure.Failure{{
-			Reason:  v1alpha2.ReasonRolledBack,
-			Message: RolledBackMessage(failed),
-		}},
-	})
-}
-
-// whileBlocked returns the decision for an object whose spec cannot be used. A change that failed before
-// stays failed.
-func (r Decider) whileBlocked(
-	ctx context.Context, object *v1alpha2.NginxOperator, last *record.Declaration, blockers []failure.Failure,
-) (Decision, error) {
-	out, err := r.stayWith(ctx, object, last, Decision{State: StateBlocked, Blockers: blockers})
-	out.Candidates = nil // the object may ask for any revision once nothing blocks it
-	failed := object.Status.FailedRevisions
-	if err != nil || len(failed) == 0 || object.Spec.Paused || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
-		return out, err
-	}
-	latest := &failed[len(failed)-1]
-	mended, err := r.Inputs.IsMended(ctx, object, latest)
-	if err == nil && !mended && latest.Revision != out.Apply.Revision.Name {
-		out.State = StateRolledBack
-		out.Blockers = append(slices.Clip(blockers), failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: latest.Message})
+	out.Place, out.Retries = found.place, found.retries
+	if found.retries != nil && out.State == StateCurrent {
+		out.Attempt = firstOf(out.Attempt, found.retries)
 	}
 	return out, err
 }
 
-// mayAttempt reports whether a failed revision, or nil, is rolled out again. Without a record, another
-// failure could not be rolled back.
-func (r Decider) mayAttempt(ctx context.Context, object *v1alpha2.NginxOperator, failed *v1alpha2.FailedRevision) (bool, error) {
-	if failed == nil || !attempts(object, failed, time.Now()) {
-		return false, nil
-	}
-	last, err := r.Records.LastApplied(ctx, object)
-	return last != nil, err
-}
-
-// withoutRecord returns the decision for an object whose spec has failed, and whose other records are
-// lost. The running Pods stay. Without a Deployment there are none, so the spec is applied.
-func (r Decider) withoutRecord(declared *record.Declaration, failed *v1alpha2.FailedRevision) Decision {
-	candidates := []string{declared.Revision.Name}
-	if r.Live.Deployment() == nil {
-		return Decision{Apply: declared, Candidates: candidates}
-	}
-	return Decision{State: StateRolledBack, Candidates: candidates, Blockers: []failure.Failure{{
-		Reason:  v1alpha2.ReasonRolledBack,
-		Message: failed.Message + "; the record of the last good revision does not exist, so nothing is written",
-	}}}
-}
-
-// stayWith completes a decision to apply the last declaration with the current content of its
-// Secrets. If the rollout of that content has failed, the last declaration is applied unchanged.
-func (r Decider) stayWith(
-	ctx context.Context, object *v1alpha2.NginxOperator, last *record.Declaration, as Decision,
+// DecideWithoutFleet is Decide for an object that needs no rollout slot. It is for previews.
+func (r Decider) DecideWithoutFleet(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, blockers []failure.Failure,
 ) (Decision, error) {
-	renewed, current, err := r.withSecrets(ctx, last)
-	if err != nil {
-		return as, err
+	if declared == nil {
+		return r.whileBlocked(ctx, object, blockers)
 	}
-	as.Apply, as.Secrets = renewed, &current
-	as.Candidates = append(slices.Clip(as.Candidates), renewed.Revision.Name)
-	switch failed := record.Failed(&last.Object.Status, renewed.Revision.Name); {
-	case failed == nil:
-	case attempts(object, failed, time.Now()):
-		as.Attempt = failed
-	default:
-		as.Apply, as.UntilAttempt = last, requeue.Soonest(as.UntilAttempt, untilAttempt(failed, time.Now()))
-		if as.State == StateWaiting {
-			as.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}}
+	return r.decide(ctx, object, declared)
+}
+
+func firstOf(a, b *v1alpha2.FailedRevision) *v1alpha2.FailedRevision {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// decide is Decide for an object that does not wait for a slot.
+func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration) (Decision, error) {
+	forgotten, err := r.forgotten(object, declared)
+	if err != nil {
+		return Decision{}, err
+	}
+	failed := firstOf(FailedOf(&object.Status, declared.Change), forgotten)
+	automatic := defaults.RolloutOf(&object.Spec).AutomaticRollback
+	if failed != nil && automatic {
+		mended, err := r.Inputs.IsMended(ctx, object, failed)
+		if err != nil {
+			return Decision{}, err
+		}
+		mended = mended || failed.SecretsHash != "" && failed.SecretsHash != secretsHash(declared)
+		if isDue := attempts(object, failed, time.Now()) && r.canRollBack(object); !mended && !isDue {
+			return r.rolledBack(ctx, object, declared, failed, forgotten)
 		}
 	}
-	return as, nil
+	out := Decision{Declared: declared, Apply: declared}
+	if automatic {
+		out.Attempt = failed
+	}
+	return r.withEntrance(ctx, object, out)
+}
+
+// canRollBack reports whether there are Pods to roll back to.
+func (r Decider) canRollBack(object *v1alpha2.NginxOperator) bool {
+	return object.Status.StoredRevision != nil || operand.IsMarkedAsBefore(r.Live.Deployment())
+}
+
+// changes returns the IDs of the Pods that were declared last and of the good Pods, or "" if they are not
+// known. The status has those that were declared last, because another client may have brought earlier ones
+// back. It does not have them yet if the operator ended after their write.
+func (r Decider) changes(object *v1alpha2.NginxOperator, declared *revision.Declaration) (last, good change.ID) {
+	if of := object.Status.LastGoodRevision; of != nil {
+		good = change.ID(of.Change)
+	}
+	last = revision.ChangeOf(object, r.Live.Deployment())
+	if of := object.Status.DeclaredRevision; of != nil && last != "" && (declared == nil || !declared.Change.SamePods(last)) {
+		last = change.ID(of.Change)
+	}
+	return last, good
+}
+
+// isProven reports whether the entrance of a spec applies: the user's part of its Pods is that of the good
+// Pods, or nothing has served yet. Releases before 0.8.0 wrote the entrance together with the Pods.
+// Nothing of a paused object is written, so all of its changes wait together.
+func (r Decider) isProven(object *v1alpha2.NginxOperator, declared *revision.Declaration) bool {
+	live, good := r.changes(object, declared)
+	return object.Status.LastGoodRevision == nil || object.Spec.Paused || declared.Change.SameUser(good) ||
+		operand.IsMarkedAsBefore(r.Live.Deployment()) && declared.Change.SamePods(live)
+}
+
+// withEntrance completes a decision with the entrance, and with what has to be stored first.
+func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperator, d Decision) (Decision, error) {
+	live, good := r.changes(object, d.Declared)
+	stored, exists := object.Status.StoredRevision, r.Live.Deployment() != nil
+	replaces := exists && live.SamePods(good) && !d.Apply.Change.SamePods(live)
+	if r.isProven(object, d.Declared) {
+		d.Entrance = d.Declared
+		if replaces && stored == nil && !object.Spec.Paused {
+			d.Store = &StoreRequest{}
+		}
+		return d, nil
+	}
+	found, err := r.Store.Load(ctx, object, d.Declared)
+	if err != nil {
+		return d, err
+	}
+	switch {
+	case replaces && (found == nil || !stored.HasEntrance):
+		d.Store = &StoreRequest{HasEntrance: true}
+	case found != nil && !stored.HasEntrance:
+		d.Store = &StoreRequest{Pods: found, HasEntrance: true}
+	default:
+		d.Good, d.Entrance = found, found
+	}
+	return d, nil
 }

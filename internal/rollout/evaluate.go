@@ -10,47 +10,38 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/live"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/revision"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// A failed rollout is rolled back: its revision is written to status.failedRevisions, and the
-// children are rendered from the last revision that has not failed. The status survives restarts of
-// the operator.
+// A failed rollout is rolled back: its revision is written to status.failedRevisions, and the Pods that
+// were in effect before are written. The status survives restarts of the operator.
 
 // maxTried is the limit in bytes for an image in a message.
 const maxTried = 256
 
 // Evaluate returns the failed revision if the rollout of the applied Pod template has failed and
-// there is a good revision to roll back to, or else nil. It also returns the delay of the next
+// there are good Pods to roll back to, or else nil. It also returns the delay of the next
 // evaluation, or 0. A declaration with the Pod template of the last good revision has no rollout:
 // its Pods may fail, but a rollback would not mend them.
 func (r Decider) Evaluate(
-	ctx context.Context, object *v1alpha2.NginxOperator, applied *record.Rendering,
+	ctx context.Context, object *v1alpha2.NginxOperator, applied *revision.Declaration,
 ) (*v1alpha2.FailedRevision, time.Duration, error) {
 	good, deployment := object.Status.LastGoodRevision, r.Live.Deployment()
 	if good == nil || applied == nil || object.Spec.Paused || !defaults.RolloutOf(&object.Spec).AutomaticRollback ||
-		applied.Revision.Name == good.Revision || !health.RollsOut(deployment) {
+		applied.Change.SamePods(change.ID(good.Change)) || !health.RollsOut(deployment) || !r.canRollBack(object) {
 		return nil, 0, nil
 	}
-	before := record.Failed(&object.Status, applied.Revision.Name)
+	before := FailedOf(&object.Status, applied.Change)
 	if before != nil && before.AttemptTime == nil { // the status does not have the attempt yet
-		return nil, 0, nil
-	}
-	revisions, err := r.Records.List(object)
-	if err != nil {
-		return nil, 0, err
-	}
-	if recordOf(revisions, applied.Revision.Name) == nil || recordOf(revisions, good.Revision) == nil {
-		return nil, 0, nil
-	}
-	known, err := r.restore(ctx, object, good.Revision)
-	if err != nil || known != nil && record.SamePods(applied.Declaration, known) {
-		return nil, 0, err
+		return nil, requeue.UntilObserved, nil
 	}
 
 	newest, err := r.Live.NewestPods()
@@ -68,8 +59,24 @@ func (r Decider) Evaluate(
 	if err != nil {
 		return nil, 0, err
 	}
-	message := fmt.Sprintf("rolled back %s: %s", tried(applied.Declaration, good), found.Message)
-	return failedAgain(applied.Revision.Name, reason, message, found.Final, before, time.Now()), requeue.Soon, nil
+	message := fmt.Sprintf("rolled back %s: %s", tried(object, applied, good), found.Message)
+	failed := failedAgain(NameOf(object, applied.Change), reason, message, found.Final, before, time.Now())
+	failed.Change, failed.SecretsHash = string(applied.Change), secretsHash(applied)
+	return failed, requeue.Soon, nil
+}
+
+// secretsHash returns a hash of the Secrets that the Pods of a declaration mount, or "" if there are none.
+func secretsHash(of *revision.Declaration) string {
+	deployment := of.Deployment()
+	if deployment == nil {
+		return ""
+	}
+	annotations := deployment.Spec.Template.Annotations
+	text := annotations[wellknown.AnnotationCertificates] + annotations[wellknown.AnnotationFiles]
+	if text == "" {
+		return ""
+	}
+	return operand.ShortHash(text)
 }
 
 // reasonToRollBack returns the reason for a failed rollout: ReferenceNotFound if the kubelet reports
@@ -113,13 +120,13 @@ func untilDeadline(spec *v1alpha2.NginxOperatorSpec, before *v1alpha2.FailedRevi
 }
 
 // tried describes the changes of a declaration since the last good revision.
-func tried(applied *record.Declaration, good *v1alpha2.GoodRevision) string {
+func tried(object *v1alpha2.NginxOperator, applied *revision.Declaration, good *v1alpha2.GoodRevision) string {
 	var news []string
-	if image := applied.Inputs.Image; image != good.Image {
+	if image := applied.Image(); image != good.Image {
 		news = append(news, fmt.Sprintf("image %q", image[:min(len(image), maxTried)]))
 	}
-	if applied.Inputs.Config.Hash != good.ConfigHash {
+	if applied.ConfigHash() != good.ConfigHash {
 		news = append(news, "configuration")
 	}
-	return fmt.Sprintf("generation %d (%s)", applied.Object.Generation, cmp.Or(strings.Join(news, ", "), "Pod template"))
+	return fmt.Sprintf("generation %d (%s)", cmp.Or(applied.Generation, object.Generation), cmp.Or(strings.Join(news, ", "), "Pod template"))
 }

@@ -3,122 +3,102 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
+	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // A release of the operator may render other children of the same spec, with another default image,
-// nginx.conf, or Pod template. Such a change waits for a rollout slot. Until then the children are
-// rendered from the last applied declaration.
+// nginx.conf, or Pod template. Such a change waits for a rollout slot. Until then the Pods stay what was
+// declared last.
 
 // slot is the place of an object in the fleet rollout.
 type slot struct {
 	// place is nil if it is not known.
 	place *fleet.Place
-	// waits is the declaration that stays while the object waits for a rollout slot, or nil if it
-	// does not wait.
-	waits *record.Declaration
+	// waits means that the object waits for a rollout slot.
+	waits bool
 	// retries is the failed revision of an earlier release that the object rolls out again, or nil.
 	retries *v1alpha2.FailedRevision
-	// changes describes what the release changes.
-	changes string
 }
 
-// slotOf returns the place of an object, and requests a rollout slot if the object needs one.
-func (r Decider) slotOf(ctx context.Context, declared *record.Declaration) (slot, error) {
-	object, name := declared.Object, declared.Revision.Name
-	good := object.Status.LastGoodRevision
-	deployment := r.Live.Deployment()
-	if object.Spec.Paused || deployment == nil || good != nil && good.Revision == name {
-		return slot{place: ptr.To(fleet.Outside)}, nil
-	}
+func outside() slot { return slot{place: ptr.To(fleet.Outside)} }
 
-	revisions, err := r.Records.List(object)
-	if err != nil {
-		return slot{}, err
+// slotOf returns the place of an object, and requests a rollout slot if the object needs one.
+func (r Decider) slotOf(ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration) (slot, error) {
+	deployment := r.Live.Deployment()
+	live, good := r.changes(object, declared)
+	if object.Spec.Paused || deployment == nil || declared.Change.SamePods(good) ||
+		operand.ReplicasOf(object, deployment).Number == 0 { // without Pods nothing rolls out
+		return outside(), nil
 	}
-	before, begun, err := r.before(ctx, declared, revisions)
-	if err != nil {
-		return slot{}, err
-	}
-	last, err := r.ofOtherRelease(ctx, declared, before)
-	if err != nil {
-		return slot{}, err
-	}
+	begun := declared.Change.SamePods(live)
+	failed := FailedOf(&object.Status, declared.Change)
 	switch {
-	case operand.ReplicasOf(object, deployment).Number == 0: // without Pods nothing rolls out
-		return slot{place: ptr.To(fleet.Outside)}, nil
-	case last == nil:
-		return r.slotOfRetry(ctx, declared, revisions, deployment, begun)
+	case !declared.Change.SameUser(good) && (begun || !declared.Change.SameUser(live)), declared.Change.User() == "":
+		return r.slotOfRetry(ctx, object, declared, begun)
+	case failed != nil:
+		return slot{place: ptr.To(placeOfRolledBack(failed.Reason))}, nil
 	case begun:
-		if failed := record.Failed(&object.Status, name); failed != nil {
-			return slot{place: ptr.To(placeOfRolledBack(failed.Reason))}, nil
-		}
 		return slot{place: ptr.To(fleet.Rolling)}, nil
+	case !live.SameUser(good) && FailedOf(&object.Status, live) != nil:
+		return r.slotOfRetry(ctx, object, declared, false)
 	}
 
 	progress := health.ProgressOf(deployment)
 	group := groupOf(object, progress)
 	// The status needs a last good revision first. Without one the rollout cannot be rolled back.
-	proven := !progress.Complete || good != nil && good.Revision == before.Name
+	proven := !progress.Complete || live.SamePods(good)
 	if proven && r.Fleet.Ask(client.ObjectKeyFromObject(object), group) {
 		return slot{place: ptr.To(fleet.Rolling)}, nil
 	}
-	return slot{place: &group, waits: last, changes: differences(declared, last)}, nil
+	return slot{place: &group, waits: true}, nil
 }
 
-// before is predecessor for a declaration. An edit of the entrance does not end a rollout.
-func (r Decider) before(
-	ctx context.Context, declared *record.Declaration, revisions []appsv1.ControllerRevision,
-) (before *appsv1.ControllerRevision, begun bool, err error) {
-	object, good := declared.Object, declared.Object.Status.LastGoodRevision
-	before, begun = predecessor(object, revisions, r.Live.Deployment(), declared.Revision.Name)
-	if begun || before == nil || good == nil || before.Name == good.Revision {
-		return before, begun, nil
+// slotOfRetry returns the place of an object that the user has changed. If the change has failed under
+// an earlier release, each attempt needs a slot like other changes of the release. Its failure is not
+// the release's.
+func (r Decider) slotOfRetry(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, begun bool,
+) (slot, error) {
+	failed := failedBefore(&object.Status, declared.Change)
+	if failed == nil {
+		return outside(), nil
 	}
-	applied, err := r.restore(ctx, object, before.Name)
-	if err != nil || applied == nil || !record.SamePods(declared, applied) {
-		return before, false, err
+	if mended, err := r.Inputs.IsMended(ctx, object, failed); err != nil || mended {
+		return outside(), err
 	}
-	return recordOf(revisions, good.Revision), true, nil
+	again := FailedOf(&object.Status, declared.Change)
+	switch {
+	case again != nil && !attempts(object, again, time.Now()):
+		return slot{place: ptr.To(fleet.Outside), retries: failed}, nil
+	case again != nil && again.AttemptTime != nil, again == nil && begun:
+		return slot{place: ptr.To(fleet.Rolling), retries: failed}, nil
+	case r.Fleet.Ask(client.ObjectKeyFromObject(object), fleet.WaitingUnready):
+		return slot{place: ptr.To(fleet.Rolling), retries: failed}, nil
+	}
+	return slot{place: ptr.To(fleet.WaitingUnready), waits: true, retries: failed}, nil
 }
 
-// predecessor returns the record before a revision, or nil, and whether the rollout of the revision
-// has started. After the start it is the last good revision, and before the start it is the last
-// applied record.
-func predecessor(
-	object *v1alpha2.NginxOperator, revisions []appsv1.ControllerRevision, deployment *appsv1.Deployment, name string,
-) (before *appsv1.ControllerRevision, begun bool) {
-	begun = record.HasFailed(&object.Status, name) || recordOf(revisions, name) != nil
-	if !begun {
-		return record.Applied(object, revisions, deployment), false
+// failedBefore returns the failed revision that differs from a change only by the release, or nil.
+func failedBefore(status *v1alpha2.NginxOperatorStatus, id change.ID) *v1alpha2.FailedRevision {
+	for i := range status.FailedRevisions {
+		if of := change.ID(status.FailedRevisions[i].Change); of.SameUser(id) && !of.SamePods(id) {
+			return &status.FailedRevisions[i]
+		}
 	}
-	good := object.Status.LastGoodRevision
-	if good == nil {
-		return nil, true
-	}
-	return recordOf(revisions, good.Revision), true
-}
-
-// recordOf returns the record with a name, or nil.
-func recordOf(revisions []appsv1.ControllerRevision, name string) *appsv1.ControllerRevision {
-	at := slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == name })
-	if at < 0 {
-		return nil
-	}
-	return &revisions[at]
+	return nil
 }
 
 // groupOf returns the group in which an object waits.
@@ -132,41 +112,19 @@ func groupOf(object *v1alpha2.NginxOperator, progress health.Progress) fleet.Pla
 	return fleet.Waiting
 }
 
-// ofOtherRelease returns the declaration of a record if it differs from the current one only by the
-// release, and nil otherwise.
-func (r Decider) ofOtherRelease(
-	ctx context.Context, declared *record.Declaration, before *appsv1.ControllerRevision,
-) (*record.Declaration, error) {
-	if before == nil {
-		return nil, nil
-	}
-	last, err := r.Records.Restore(ctx, declared.Object, before)
-	if record.IsUnusable(err) { // a release may refuse what an earlier one took, and the object's way out is a change
-		return nil, nil
-	}
-	if err != nil || differences(declared, last) == "" {
-		return nil, err
-	}
-	same, err := r.isSameUserPart(ctx, declared, last)
-	if err != nil || !same {
-		return nil, err
-	}
-	return withEntranceOf(declared, last)
-}
-
-// differences describes the changes by a release, or returns "" if there are none.
-func differences(declared, last *record.Declaration) string {
+// differences describes the changes by a release.
+func differences(declared, last *revision.Declaration) string {
 	var news []string
-	if image := declared.Inputs.Image; image != last.Inputs.Image {
+	if image := declared.Image(); image != last.Image() {
 		news = append(news, fmt.Sprintf("image %q", image[:min(len(image), maxTried)]))
 	}
-	if image := declared.Inputs.Exporter; image != last.Inputs.Exporter {
+	if image := declared.Exporter(); image != last.Exporter() {
 		news = append(news, fmt.Sprintf("exporter image %q", image[:min(len(image), maxTried)]))
 	}
-	if declared.Inputs.Config.Hash != last.Inputs.Config.Hash {
+	if declared.ConfigHash() != last.ConfigHash() {
 		news = append(news, "configuration")
 	}
-	if declared.Inputs.Edition != last.Inputs.Edition {
+	if len(news) == 0 {
 		news = append(news, "Pod template")
 	}
 	return strings.Join(news, ", ")
@@ -203,7 +161,7 @@ func (r Decider) placeOf(
 		return decided.Place, nil
 	}
 	switch {
-	case good != nil && good.Revision == decided.Candidates[0]:
+	case good != nil && decided.Declared != nil && decided.Declared.Change.SamePods(change.ID(good.Change)):
 		return ptr.To(fleet.Outside), nil
 	case failed != nil:
 		return ptr.To(placeOfRolledBack(failed.Reason)), nil

@@ -1,24 +1,31 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/ratchet"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 )
 
 // Resolution is the result of resolving a spec and its references.
 type Resolution struct {
 	// Invalid are the reasons why the spec cannot be applied.
 	Invalid []failure.Failure
-	// Outdated are stored values of the spec that this release refuses in a new write.
+	// Outdated are stored values of the spec that this release refuses in a new write, and Accepted has
+	// the hashes of these values.
 	Outdated field.ErrorList
+	Accepted []string
 	// Certificates are the referenced certificates that nginx can use.
 	Certificates []operand.Certificate
 	// CertificatesHash is the hash of these certificates, with which Pods mount them, or "".
@@ -38,48 +45,88 @@ func (r Resolution) Mounted(secrets *operand.Inputs) Resolution {
 
 // Declare returns the declaration of the object, or nil if the object is blocked, and the
 // resolution of its spec. It returns an error if an object cannot be read.
-func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*record.Declaration, Resolution, error) {
+func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*revision.Declaration, Resolution, error) {
 	in, invalid, err := r.Inputs.Resolve(ctx, object)
-	var stored field.ErrorList
-	if err == nil && len(invalid) == 0 {
-		invalid, stored, err = r.ratchet(ctx, object)
-	}
 	found := Resolution{
-		Invalid: invalid, Outdated: stored, Certificates: in.Certificates, CertificatesHash: in.CertificatesHash, Resolved: err == nil,
+		Invalid: invalid, Certificates: in.Certificates, CertificatesHash: in.CertificatesHash, Resolved: err == nil,
+		Accepted: object.Status.AcceptedValues,
 	}
-	if err != nil || len(invalid) > 0 {
+	if err == nil && len(invalid) == 0 {
+		r.ratchet(object, &found)
+	}
+	if err != nil || len(found.Invalid) > 0 {
 		return nil, found, err
 	}
-	out, err := record.NewDeclaration(object, in, r.Inputs.ReadFiles(object, in))
-	if err == nil && r.Records.API != nil {
-		out, err = r.asFailed(ctx, out)
+	out, err := r.Render(object, in, "")
+	if refused := (operand.NotPatched{}); errors.As(err, &refused) {
+		found.Invalid = []failure.Failure{{Reason: v1alpha2.ReasonInvalidConfiguration, Message: refused.Error()}}
+		return nil, found, nil
 	}
 	return out, found, err
 }
 
-// ratchet returns the refused values of a valid spec. Values that the last applied declaration
-// lacks are blockers: they were written while admission was unavailable. The others stay in effect,
-// and the status reports them.
-func (r Decider) ratchet(
-	ctx context.Context, object *v1alpha2.NginxOperator,
-) (blockers []failure.Failure, stored field.ErrorList, err error) {
-	now := r.Inputs.Refusals(object)
-	if len(now) == 0 || r.Records.API == nil { // nothing is applied
-		return nil, nil, nil
+// Render returns the declaration of a spec with these inputs. The names of the ConfigMaps end with the suffix,
+// or with that of the live Deployment for "".
+func (r Decider) Render(object *v1alpha2.NginxOperator, in operand.Inputs, suffix string) (*revision.Declaration, error) {
+	running, err := r.Live.Running()
+	if err != nil {
+		return nil, err
 	}
-	var before []ratchet.Refusal
-	switch applied, err := r.Records.LastApplied(ctx, object); {
-	case record.IsUnusable(err), err == nil && applied == nil:
-	case err != nil:
-		return nil, nil, err
-	default:
-		before = r.Inputs.Refusals(applied.Object)
+	in.Missing, in.Running, in.Deployment = r.Missing, running, r.Live.Deployment()
+	in.Suffix = cmp.Or(suffix, operand.SuffixOf(in.Deployment))
+	out := &revision.Declaration{
+		Generation: object.Generation, Object: object, Inputs: in,
+		Content: revision.NewContent(object, in, r.Inputs.ReadFiles(object, in)),
 	}
-	added, stored := ratchet.Split(before, now)
-	for _, problem := range added {
-		blockers = append(blockers, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: problem.Error()})
+	if out.Children, err = operand.Children(object, in); err != nil {
+		return nil, err
 	}
-	return blockers, stored, nil
+	out.Change, err = change.Of(object, in, &out.Deployment().Spec.Template)
+	return out, err
+}
+
+// Mark writes the ID of its Pods to a rendered declaration. An upgrade alone changes no child, so the
+// Deployment of a release before 0.8.0 keeps its names until its Pods change.
+func (r Decider) Mark(object *v1alpha2.NginxOperator, declared *revision.Declaration) error {
+	deployment, live := declared.Deployment(), r.Live.Deployment()
+	if operand.IsMarkedAsBefore(live) && revision.ChangeOf(object, live).SamePods(declared.Change) {
+		operand.MarkAsBefore(deployment, live)
+		return nil
+	}
+	spec, err := json.Marshal(change.UserPart(&object.Spec))
+	if err != nil {
+		return fmt.Errorf("failed to encode spec: %w", err)
+	}
+	operand.Mark(deployment, string(declared.Change), string(spec), live)
+	return nil
+}
+
+// ratchet finds the refused values of a valid spec. Values that were in effect before this release refused
+// them stay in effect, and the status reports them. The others are blockers: they were written while
+// admission was unavailable.
+func (r Decider) ratchet(object *v1alpha2.NginxOperator, found *Resolution) {
+	found.Accepted = nil
+	refused := r.Inputs.Refusals(object)
+	if len(refused) == 0 || r.Store.Applier == nil { // nothing is applied
+		return
+	}
+	before := object.Status.AcceptedValues
+	isFirst := len(before) == 0 && r.Live.Deployment() != nil && object.Status.ObservedGeneration == object.Generation &&
+		wasApplied(&object.Status)
+	for _, one := range refused {
+		switch hash := operand.ShortHash(one.Key()); {
+		case isFirst || slices.Contains(before, hash):
+			found.Outdated = append(found.Outdated, one.Err)
+			found.Accepted = append(found.Accepted, hash)
+		default:
+			found.Invalid = append(found.Invalid, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: one.Err.Error()})
+		}
+	}
+	slices.Sort(found.Accepted)
+	found.Accepted = slices.Compact(found.Accepted)
+	if len(found.Invalid) > 0 {
+		found.Accepted = before // the values are in effect still
+	}
 }
 
 // Unusable returns the missing and unusable objects that the Pods of the Deployment need while its Pod
@@ -92,19 +139,4 @@ func (r Decider) Unusable(
 		return nil, nil
 	}
 	return r.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
-}
-
-// withSecrets returns an earlier declaration with the current content of its Secrets, and its inputs
-// with this content. So an instance whose spec is not applied still gets renewed certificates. If a
-// Secret cannot be used, no Pod could start, so the declaration stays as it is.
-func (r Decider) withSecrets(ctx context.Context, of *record.Declaration) (*record.Declaration, operand.Inputs, error) {
-	in, blockers, err := r.Inputs.CurrentSecrets(ctx, of.Object, of.Inputs)
-	if err != nil {
-		return nil, in, err
-	}
-	if len(blockers) > 0 || in.CertificatesHash == of.Inputs.CertificatesHash && in.SecretsHash == of.Inputs.SecretsHash {
-		return of, in, nil
-	}
-	out, err := record.NewDeclaration(of.Object, in, of.Files)
-	return out, in, err
 }

@@ -5,10 +5,13 @@ import (
 	"net"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/revision"
 )
 
 // maxAddresses is the schema's limit of status.addresses.
@@ -38,15 +41,23 @@ func addressesOf(state live.Observed) []v1alpha2.Address {
 	return out[:min(len(out), maxAddresses)]
 }
 
-// instanceURL returns the URL of the instance at its best address, or inside the cluster if it has
-// no other address. It is false while the Service does not serve the first declared port.
-func instanceURL(object *v1alpha2.NginxOperator, state live.Observed) (string, bool) {
-	if url, found := exposedURL(object, state); found {
-		return url, true
-	}
-	ports := defaults.ServicePorts(&object.Spec)
-	if len(ports) == 0 || !operand.Serves(state.Service, ports[0].Number) {
-		return "", false
+// instanceURL returns the URL of the instance at its best address, or inside the cluster if it has no other
+// address. It is the earlier one while the entrance is not that of the spec and an Ingress or HTTPRoute
+// exists, and while the Service does not serve the first declared port.
+func instanceURL(object *v1alpha2.NginxOperator, applied *revision.Rendering, state live.Observed) string {
+	port := servedPort(state.Service)
+	if applied.Entrance != nil && applied.Entrance.Object != nil {
+		declared := applied.Entrance.Object
+		if url, found := exposedURL(declared, state); found {
+			return url
+		}
+		ports := defaults.ServicePorts(&declared.Spec)
+		if len(ports) == 0 || !operand.Serves(state.Service, ports[0].Number) {
+			return object.Status.URL
+		}
+		port = ports[0]
+	} else if object.Status.URL != "" && (len(state.Addresses) > 0 || state.Route != nil && state.Route.Name != "") {
+		return object.Status.URL
 	}
 	host := fmt.Sprintf("%s.%s.svc", object.Name, object.Namespace)
 	for _, address := range addressesOf(state) {
@@ -55,7 +66,16 @@ func instanceURL(object *v1alpha2.NginxOperator, state live.Observed) (string, b
 			break
 		}
 	}
-	return urlOf(host, ports[0]), true
+	return urlOf(host, port)
+}
+
+// servedPort returns the first port of the Service. The names and protocols of its ports show which have
+// TLS.
+func servedPort(service []corev1.ServicePort) defaults.ServicePort {
+	if len(service) == 0 {
+		return defaults.ServicePort{}
+	}
+	return defaults.ServicePort{Number: service[0].Port, TLS: operand.HasTLS(service[0])}
 }
 
 // urlOf returns the URL of a port of the Service at a host. It omits a default port.

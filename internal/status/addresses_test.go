@@ -12,6 +12,7 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/revision"
 )
 
 func TestInstanceURL(t *testing.T) {
@@ -39,13 +40,34 @@ func TestInstanceURL(t *testing.T) {
 		{fixture.NewObject(fixture.OnPort(8080)), []corev1.LoadBalancerIngress{six}, "http://[2001:db8::1]:8080"},
 	} {
 		state := live.Observed{Service: operand.DesiredService(test.object, operand.Inputs{}).Spec.Ports, Balancer: test.ingress}
-		if got, found := instanceURL(test.object, state); got != test.want || !found {
+		if got := instanceURL(test.object, bySpec(test.object), state); got != test.want {
 			t.Errorf("%s, want %s", got, test.want)
 		}
 	}
-	if got, found := instanceURL(fixture.NewObject(fixture.OnPort(80)), live.Observed{}); found {
-		t.Errorf("without a Service: %s", got)
+	if object := fixture.NewObject(fixture.OnPort(80)); instanceURL(object, bySpec(object), live.Observed{}) != "" {
+		t.Error("there is a URL without a Service")
 	}
+}
+
+// TestURLOfAnEarlierEntrance verifies the URL while the entrance is not that of the spec: the host of the Ingress
+// stays, and otherwise the URL has a port of the Service.
+func TestURLOfAnEarlierEntrance(t *testing.T) {
+	stored := &revision.Rendering{Entrance: &revision.Declaration{}}
+	object := fixture.NewObject(fixture.OnPort(9090))
+	object.Status.URL = "https://web.example.com"
+	service := []corev1.ServicePort{{Name: "tls-443", Port: 443}}
+	for want, state := range map[string]live.Observed{
+		"https://web.example.com": {Service: service, Addresses: []string{"192.0.2.1"}}, "https://web.shop.svc": {Service: service},
+	} {
+		if got := instanceURL(object, stored, state); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// bySpec returns a rendering whose entrance is that of a spec.
+func bySpec(object *v1alpha2.NginxOperator) *revision.Rendering {
+	return &revision.Rendering{Entrance: &revision.Declaration{Object: object}}
 }
 
 func TestAddresses(t *testing.T) {

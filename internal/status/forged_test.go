@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/live"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 )
 
 // TestStatusWhileForgeryIsReplaced verifies that the object is not Ready, and neither Degraded nor
@@ -49,7 +48,6 @@ func TestStatusWhileForgeryIsReplaced(t *testing.T) {
 	state.Deployment = fixture.NewDeployment(1)
 	expect("replaced", metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady, v1alpha2.ReasonAsExpected)
 
-	inUse := record.Unusable{Err: &apply.Forged{Kind: "ControllerRevision", Child: &appsv1.ControllerRevision{}}}
-	result = Outcome{Written: Written{Failure: WriteFailure(inUse, &object.Spec)}}
-	expect("a record in use", metav1.ConditionFalse, v1alpha2.ReasonForgedContent, v1alpha2.ReasonForgedContent)
+	result = Outcome{Written: Written{Failure: WriteFailure(revision.Lost{Name: "web-abc"}, &object.Spec)}}
+	expect("lost", metav1.ConditionFalse, v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonReferenceNotFound)
 }

@@ -37,7 +37,7 @@ func TestExposedURL(t *testing.T) {
 				fixture.Exposed(test.hosts...)(&object.Spec)
 			}
 			state := live.Observed{Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports, Addresses: test.addresses}
-			if got, found := instanceURL(object, state); got != test.want || !found {
+			if got := instanceURL(object, bySpec(object), state); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})

@@ -9,40 +9,47 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/carried"
+	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/live"
-	"github.com/example/nginx-operator/internal/record"
-	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/revision"
+	"github.com/example/nginx-operator/internal/rollout"
 )
 
 // maxFailed is the schema's limit of status.failedRevisions.
 const maxFailed = 4
 
-// lastGood returns the last revision whose Pods were all ready, with the entrance that is in effect.
-// Without replicas, a change counts as good once it is written.
+// lastGood returns the last revision whose Pods were all ready. Without replicas, a change counts as good
+// once it is written.
 func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.GoodRevision {
-	before, applied := object.Status.LastGoodRevision, result.Applied
-	if applied == nil || object.Spec.Paused || state.Deployment == nil ||
-		result.Failure != nil && (result.Replaced || !hasPods(state, applied)) {
+	before := object.Status.LastGoodRevision
+	if result.Applied == nil || result.Applied.Pods == nil || object.Spec.Paused || state.Deployment == nil ||
+		result.Failure != nil && (result.Replaced || !hasPods(object, state, result.Applied.Pods)) {
 		return before
 	}
-	progress, good := health.ProgressOf(state.Deployment), result.Good
-	if progress.Complete && (progress.Desired > 0 || result.Attempt == nil) {
-		good = applied.Declaration
-	}
-	if good == nil || before == nil && progress.Desired == 0 || before != nil && before.Revision == good.Revision.Name {
+	progress, applied := health.ProgressOf(state.Deployment), result.Applied.Pods
+	if !progress.Complete || progress.Desired == 0 && (before == nil || result.Attempt != nil) || applied.Change.Pods() == "" {
 		return before
+	}
+	if before != nil && applied.Change.SamePods(change.ID(before.Change)) {
+		if applied.Change.User() == "" || before.Change == string(applied.Change) {
+			return before
+		}
+		updated := *before
+		updated.Change = string(applied.Change)
+		return &updated
 	}
 	return &v1alpha2.GoodRevision{
-		Revision: good.Revision.Name, Image: good.Inputs.Image, ConfigHash: good.Inputs.Config.Hash, Time: metav1.Now(),
+		Revision: rollout.NameOf(object, applied.Change), Change: string(applied.Change), Image: applied.Image(),
+		ConfigHash: applied.ConfigHash(), Time: metav1.Now(),
 	}
 }
 
 // hasPods reports whether the Deployment has the Pods of a declaration, although another child could
 // not be written.
-func hasPods(state live.Observed, applied *record.Rendering) bool {
-	return state.Deployment.Labels[wellknown.LabelRecord] == applied.Inputs.Record
+func hasPods(object *v1alpha2.NginxOperator, state live.Observed, of *revision.Declaration) bool {
+	return revision.ChangeOf(object, state.Deployment).SamePods(of.Change)
 }
 
 // IsNewGood reports whether the last good revision has changed. The first one counts only if the
@@ -51,7 +58,7 @@ func IsNewGood(before, now *v1alpha2.GoodRevision, result Outcome) bool {
 	if before == nil || now == nil {
 		return now != nil && result.WaitsFor != ""
 	}
-	return before.Revision != now.Revision
+	return before.Change != now.Change
 }
 
 // failedRevisions returns the revisions that were rolled back, while the object requests them. A
@@ -60,10 +67,12 @@ func failedRevisions(
 	object *v1alpha2.NginxOperator, good *v1alpha2.GoodRevision, result Outcome, now time.Time,
 ) []v1alpha2.FailedRevision {
 	out := slices.Clone(object.Status.FailedRevisions)
-	if result.Candidates != nil && !object.Spec.Paused {
+	if declared := result.Declared; declared != nil && !object.Spec.Paused {
 		out = slices.DeleteFunc(out, func(failed v1alpha2.FailedRevision) bool {
-			isGood := good != nil && good.Revision == failed.Revision
-			return !slices.Contains(result.Candidates, failed.Revision) || isGood || isApplied(failed, result) && result.Attempt == nil
+			of := change.ID(failed.Change)
+			isRequested := of.SamePods(declared.Change) || result.Retries != nil && result.Retries.Revision == failed.Revision
+			isGood := good != nil && of.SamePods(change.ID(good.Change))
+			return !isRequested || isGood || isApplied(failed, result) && result.Attempt == nil
 		})
 	}
 	for i := range out {
@@ -72,7 +81,9 @@ func failedRevisions(
 		}
 	}
 	if failed := cmp.Or(result.Failed, result.Forgotten); failed != nil {
-		out = slices.DeleteFunc(out, func(one v1alpha2.FailedRevision) bool { return one.Revision == failed.Revision })
+		out = slices.DeleteFunc(out, func(one v1alpha2.FailedRevision) bool {
+			return one.Revision == failed.Revision || change.ID(one.Change).SamePods(change.ID(failed.Change))
+		})
 		out = append(out, *failed)
 	}
 	return out[max(0, len(out)-maxFailed):]
@@ -80,19 +91,39 @@ func failedRevisions(
 
 // isApplied reports whether a failed revision is applied.
 func isApplied(failed v1alpha2.FailedRevision, result Outcome) bool {
-	return result.Applied != nil && failed.Revision == result.Applied.Revision.Name
+	return result.Applied != nil && result.Applied.Pods != nil && result.Applied.Pods.Change.SamePods(change.ID(failed.Change))
 }
 
-// firstDeclarationHash returns the hash of the record that the Deployment carries, or "" if it
-// carries none. Only a hash that is in the status, or that this reconcile has written, is returned:
-// another client may have written the annotation.
-func firstDeclarationHash(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) string {
-	if state.Deployment == nil {
-		return object.Status.FirstDeclarationHash // the cache may be stale after a start
+// storedRevision returns the reference to what is in effect. It is not needed any more once the Pods of the
+// spec are good, and its entrance is not while that of the spec is applied.
+func storedRevision(
+	object *v1alpha2.NginxOperator, good *v1alpha2.GoodRevision, state live.Observed, result Outcome,
+) *v1alpha2.StoredRevision {
+	before, applied := object.Status.StoredRevision, result.Applied
+	if before == nil || applied == nil || applied.Pods == nil || object.Spec.Paused || result.Failure != nil || result.Declared == nil ||
+		applied.Entrance != result.Declared {
+		return before
 	}
-	found, _ := carried.Parse(state.Deployment.Annotations[wellknown.AnnotationFirstDeclaration])
-	if found.Hash != object.Status.FirstDeclarationHash && (result.Applied == nil || found.Hash != result.Applied.CarriedHash()) {
-		return ""
+	if good != nil && health.ProgressOf(state.Deployment).Complete && applied.Pods.Change.SamePods(change.ID(good.Change)) &&
+		result.State != rollout.StateRolledBack && result.Failed == nil {
+		return nil
 	}
-	return found.Hash
+	updated := *before
+	updated.HasEntrance = false
+	return &updated
+}
+
+// declaredRevision returns the ID of the Pods that were declared last. A Deployment of a release before
+// 0.8.0 has another name for them.
+func declaredRevision(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.DeclaredRevision {
+	before, applied := object.Status.DeclaredRevision, result.Applied
+	if state.Deployment == nil || operand.IsMarkedAsBefore(state.Deployment) || applied == nil || applied.Pods == nil ||
+		object.Spec.Paused || result.Failure != nil && !hasPods(object, state, applied.Pods) {
+		return before
+	}
+	id := applied.Pods.Change
+	if before != nil && change.ID(before.Change).SamePods(id) && id.User() == "" {
+		return before
+	}
+	return &v1alpha2.DeclaredRevision{Revision: rollout.NameOf(object, id), Change: string(id)}
 }

@@ -30,7 +30,7 @@ func TestLastGood(t *testing.T) {
 	}
 	complete := live.Observed{Deployment: fixture.NewDeployment(2)}
 	first := lastGood(object, complete, result)
-	if first == nil || first.Revision != result.Applied.Revision.Name || first.Image != fixture.Image ||
+	if first == nil || first.Revision != "web-"+string(result.Applied.Pods.Change) || first.Image != fixture.Image ||
 		first.ConfigHash == "" || first.Time.IsZero() {
 		t.Fatalf("%+v", first)
 	}
@@ -57,14 +57,16 @@ func TestFailedRevisions(t *testing.T) {
 		return out
 	}
 	for _, name := range []string{"a", "b", "c", "d"} {
-		object.Status.FailedRevisions = append(object.Status.FailedRevisions, v1alpha2.FailedRevision{Revision: name})
+		object.Status.FailedRevisions = append(object.Status.FailedRevisions, v1alpha2.FailedRevision{Revision: name, Change: "u-" + name})
 	}
-	result.Candidates = nil
+	declared := *result.Declared
+	result.Declared = nil
 	result.Failed = &v1alpha2.FailedRevision{Revision: "e"}
 	if got := names(); !slices.Equal(got, []string{"b", "c", "d", "e"}) {
 		t.Errorf("blocked: %v", got)
 	}
-	result.Candidates, result.Failed = []string{"b", "d"}, nil
+	declared.Change = "u-b"
+	result.Declared, result.Retries, result.Failed = &declared, &v1alpha2.FailedRevision{Revision: "d"}, nil
 	if got := names(); !slices.Equal(got, []string{"b", "d"}) {
 		t.Errorf("asked for b and d: %v", got)
 	}
@@ -79,10 +81,10 @@ func TestFailedRevisions(t *testing.T) {
 func TestAttempt(t *testing.T) {
 	object, now := fixture.NewObject(), time.Unix(1000, 0)
 	result := newOutcome(t, object)
-	name := result.Applied.Revision.Name
-	due := v1alpha2.FailedRevision{Revision: name, Attempts: 2, NextAttemptTime: ptr.To(metav1.NewTime(now))}
+	id := string(result.Applied.Pods.Change)
+	due := v1alpha2.FailedRevision{Revision: "web-" + id, Change: id, Attempts: 2, NextAttemptTime: ptr.To(metav1.NewTime(now))}
 	object.Status.FailedRevisions = []v1alpha2.FailedRevision{due}
-	result.Candidates, result.Attempt = []string{name}, &due
+	result.Attempt = &due
 
 	result.Failure = &failure.Failure{Reason: v1alpha2.ReasonAPIError}
 	if got := failedRevisions(object, nil, result, now); got[0].AttemptTime != nil || got[0].NextAttemptTime == nil {
@@ -98,12 +100,12 @@ func TestAttempt(t *testing.T) {
 		t.Errorf("later: %+v", later)
 	}
 
-	result.Failed = &v1alpha2.FailedRevision{Revision: name, Attempts: 3}
+	result.Failed = &v1alpha2.FailedRevision{Revision: due.Revision, Change: id, Attempts: 3}
 	if failed := failedRevisions(object, nil, result, now); len(failed) != 1 || failed[0].Attempts != 3 || failed[0].AttemptTime != nil {
 		t.Errorf("failed again: %+v", failed)
 	}
 	result.Failed = nil
-	if good := failedRevisions(object, &v1alpha2.GoodRevision{Revision: name}, result, now); len(good) != 0 {
+	if good := failedRevisions(object, &v1alpha2.GoodRevision{Change: id}, result, now); len(good) != 0 {
 		t.Errorf("good: %+v", good)
 	}
 	result.Attempt = nil // spec.rollout.automaticRollback is false

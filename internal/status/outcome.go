@@ -10,7 +10,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/inputs"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 )
 
@@ -30,7 +30,7 @@ type Outcome struct {
 // Written are the results of writing children.
 type Written struct {
 	// Applied is the declaration that was applied, with its children, or nil if there is none.
-	Applied *record.Rendering
+	Applied *revision.Rendering
 	// Failure is why a child that Pods depend on could not be written, or nil if all could.
 	Failure *failure.Failure
 	// Independent are the failures that do not affect Ready: children that no Pod depends on and that

@@ -14,23 +14,27 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 )
 
 // routeFailures returns why Gateways do not serve the HTTPRoute of a declaration. Pods serve
 // regardless.
-func routeFailures(applied *record.Rendering, route *gatewayv1.HTTPRoute) []failure.Failure {
-	if applied == nil || applied.Inputs.Missing[operand.HTTPRouteKind.Kind] != "" {
+func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []failure.Failure {
+	if applied == nil {
 		return nil
 	}
-	object := applied.EntranceObject()
-	if !operand.HasHTTPRoute(&object.Spec) {
+	declared := revision.ChildOf[*gatewayv1.HTTPRoute](applied.Children)
+	if declared == nil {
 		return nil
 	}
 	var out []failure.Failure
-	for i, parent := range object.Spec.Expose.HTTPRoute.ParentRefs {
-		name := cmp.Or(parent.Namespace, object.Namespace) + "/" + parent.Name
-		for _, said := range conditionsFor(parent, object.Namespace, route) {
+	for i, reference := range declared.Spec.ParentRefs {
+		parent := v1alpha2.GatewayReference{
+			Name: string(reference.Name), Namespace: string(ptr.Deref(reference.Namespace, "")),
+			SectionName: string(ptr.Deref(reference.SectionName, "")), Port: reference.Port,
+		}
+		name := cmp.Or(parent.Namespace, declared.Namespace) + "/" + parent.Name
+		for _, said := range conditionsFor(parent, declared.Namespace, route) {
 			for _, about := range []struct{ condition, what string }{
 				{string(gatewayv1.RouteConditionAccepted), "does not accept the HTTPRoute"},
 				{string(gatewayv1.RouteConditionResolvedRefs), "cannot resolve what the HTTPRoute names"},
@@ -86,13 +90,13 @@ func routeURL(object *v1alpha2.NginxOperator, route *gatewayv1.HTTPRoute) (strin
 
 // MissingFailures returns a failure for each child of a declaration whose kind is not installed.
 // Pods serve regardless.
-func MissingFailures(applied *record.Rendering) []failure.Failure {
+func MissingFailures(applied *revision.Rendering) []failure.Failure {
 	if applied == nil {
 		return nil
 	}
 	var out []failure.Failure
-	for _, child := range operand.Unrendered(&applied.EntranceObject().Spec, applied.Inputs) {
-		missing := applied.Inputs.Missing[child.Kind]
+	for _, child := range applied.Unrendered() {
+		missing := applied.Missing[child.Kind]
 		message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, missing, child.Kind, child.Remedy)
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonAPIMissing, Message: message})
 	}

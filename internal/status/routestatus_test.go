@@ -96,7 +96,10 @@ func TestAcceptanceOfTheHTTPRoute(t *testing.T) {
 			}
 			object := fixture.NewObject(fixture.Routed(test.parent, test.names...))
 			result := newOutcome(t, object)
-			result.Applied.Inputs.Missing = map[string]string{"HTTPRoute": test.missing}
+			result.Applied.Missing = map[string]string{"HTTPRoute": test.missing}
+			if test.missing != "" {
+				result.Applied.Children = operand.WithoutMissing(result.Applied.Children, result.Applied.Missing)
+			}
 			state := live.Observed{
 				Deployment: fixture.NewDeployment(1), Service: operand.DesiredService(object, operand.Inputs{}).Spec.Ports, Route: test.route,
 			}

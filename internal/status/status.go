@@ -12,7 +12,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/live"
-	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -32,30 +31,29 @@ func Compute(
 		Certificates:       object.Status.Certificates,
 		PatchedKinds:       object.Status.PatchedKinds,
 
-		FirstDeclarationHash: firstDeclarationHash(object, state, result),
+		AcceptedValues:   result.Accepted,
+		DeclaredRevision: declaredRevision(object, state, result),
 	}
 	status.FailedRevisions = failedRevisions(object, status.LastGoodRevision, result, now)
+	status.StoredRevision = storedRevision(object, status.LastGoodRevision, state, result)
 	applied := result.Applied
 	if len(result.Waiting) > 0 {
 		applied = nil
 	}
 	if applied != nil && applied.Children != nil {
-		status.PatchedKinds = operand.PatchedKinds(
-			slices.Concat(applied.Object.Spec.Patches, applied.EntranceObject().Spec.Patches), applied.Children)
+		status.PatchedKinds = applied.PatchedKinds(object.Status.PatchedKinds)
 	}
 	if len(state.Service) > 0 {
 		status.Addresses = addressesOf(state)
 		status.URL = object.Status.URL
 		if applied != nil {
-			if url, found := instanceURL(applied.EntranceObject(), state); found {
-				status.URL = url
-			}
+			status.URL = instanceURL(object, applied, state)
 		}
 	}
 	if state.Deployment != nil {
 		status.Image = object.Status.Image
 		if applied != nil && (result.Failure == nil || status.Image == "") {
-			status.Image = applied.Inputs.Image
+			status.Image = applied.Pods.Image()
 		}
 		status.Replicas = state.Deployment.Status.Replicas
 		status.ReadyReplicas = state.Deployment.Status.ReadyReplicas

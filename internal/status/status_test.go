@@ -20,11 +20,12 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 )
 
@@ -143,14 +144,18 @@ func statusOf(object *v1alpha2.NginxOperator, state live.Observed, result Outcom
 // newOutcome returns the outcome of a reconcile without failures.
 func newOutcome(t *testing.T, object *v1alpha2.NginxOperator) Outcome {
 	t.Helper()
-	applied, err := record.NewDeclaration(object, declaredInputs(t, object), nil)
-	if err != nil {
+	in := declaredInputs(t, object)
+	applied := &revision.Declaration{Generation: object.Generation, Object: object, Inputs: in, Children: operand.Desired(object, in)}
+	var err error
+	if applied.Change, err = change.Of(object, in, &applied.Deployment().Spec.Template); err != nil {
 		t.Fatal(err)
 	}
 	return Outcome{
 		Resolution: rollout.Resolution{Resolved: true},
-		Decision:   rollout.Decision{Apply: applied, Candidates: []string{applied.Revision.Name}},
-		Written:    Written{Applied: &record.Rendering{Declaration: applied, Composed: operand.Composed{Children: operand.Desired(object, applied.Inputs)}}},
+		Decision:   rollout.Decision{Declared: applied, Apply: applied, Entrance: applied},
+		Written: Written{Applied: &revision.Rendering{
+			Pods: applied, Entrance: applied, Composed: operand.Composed{Children: applied.Children},
+		}},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/validation"
 )
 
@@ -37,7 +37,11 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: refused.Error()}
 	}
 	if forged := apply.IsForged(err); forged != nil {
-		return &failure.Failure{Reason: v1alpha2.ReasonForgedContent, Message: forgedMessage(forged, record.IsUnusable(err))}
+		message := forged.Error() + ": replacing it, and all Pods, as they may have mounted it"
+		return &failure.Failure{Reason: v1alpha2.ReasonForgedContent, Message: message}
+	}
+	if lost := (revision.Lost{}); errors.As(err, &lost) {
+		return &failure.Failure{Reason: v1alpha2.ReasonReferenceNotFound, Message: lost.Error()}
 	}
 	if policy := denied.By(err); policy != "" && !InTerminatingNamespace(err) {
 		return &failure.Failure{
@@ -93,15 +97,4 @@ func isNodePortTaken(faults field.ErrorList) bool {
 	return len(faults) > 0 && !slices.ContainsFunc(faults, func(fault *field.Error) bool {
 		return !strings.HasSuffix(fault.Detail, nodePortTaken)
 	})
-}
-
-// forgedMessage names a forged child and the operator's reaction.
-func forgedMessage(forged *apply.Forged, isRecordInUse bool) string {
-	switch _, isConfigMap := forged.Child.(*corev1.ConfigMap); {
-	case isConfigMap:
-		return forged.Error() + ": replacing it, and all Pods, as they may have mounted it"
-	case isRecordInUse:
-		return forged.Error() + ": it is not believed, so no child is restored; resolve what blocks the spec"
-	}
-	return forged.Error() + ": replacing it"
 }

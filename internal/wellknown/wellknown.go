@@ -46,16 +46,13 @@ const (
 	// the spec.replicas and the generation at which that number was found (replicas=2,generation=7). A change of the object ends it.
 	// Releases before 0.6.0 wrote it on every Deployment, with the spec.replicas that they had applied (2, or 2=5 after autoscaling).
 	AnnotationReplicas = "operator.example.com/replicas"
-	// LabelRecord is on the Deployment. Its value is the end of the name of the ControllerRevision that the Deployment was made from. It is
-	// a label because the API server counts a change of a Deployment's annotations as a new generation.
+	// AnnotationChange is on the Deployment, and on its ReplicaSets. It identifies their Pods (internal/change).
+	AnnotationChange = "operator.example.com/change"
+	// AnnotationSpec is on the Deployment, and on its ReplicaSets. It has the part of the spec that reaches their Pods, for kubectl nginx.
+	AnnotationSpec = "operator.example.com/spec"
+	// LabelRecord is on a Deployment that a release before 0.8.0 wrote last, in place of AnnotationChange.
 	LabelRecord = "operator.example.com/record"
-	// LabelEntrance is on a ControllerRevision whose entrance was not written together with its Pods, but follows when they have proven
-	// themselves (EntranceFollows). Releases before 0.8.0 wrote both together.
-	LabelEntrance = "operator.example.com/entrance"
-	// EntranceFollows is the value of LabelEntrance.
-	EntranceFollows = "follows"
-	// AnnotationFirstDeclaration is on the Deployment. It has the record of the declaration with which the Deployment was created, which needs
-	// no ControllerRevision until another declaration is applied. See internal/carried for its form.
+	// AnnotationFirstDeclaration is on such a Deployment, too: a name, a space, and a spec. Declarations had only the name.
 	AnnotationFirstDeclaration = "operator.example.com/first-declaration"
 	// AnnotationContent is on the Deployment after a ConfigMap was found that did not hold the content in its name. It keeps the end of the
 	// names of the ConfigMaps that its Pods mount since.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,8 +69,8 @@ func TestBlockedInstanceIsKept(t *testing.T) {
 
 // TestBlockedChildrenAreRestored verifies that the operator restores deleted or changed children to
 // the last applied state while a spec is blocked. This works after a restart of the operator, and
-// if the ConfigMaps that the children were rendered from are gone. The operator applies the next
-// spec that is not blocked.
+// if the ConfigMaps that the children were rendered from are gone. The operator reports a lost copy of
+// these, and applies the next spec that is not blocked.
 func TestBlockedChildrenAreRestored(t *testing.T) {
 	namespace := newNamespace(t)
 	sources := []client.Object{
@@ -98,9 +99,6 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	startNextOperator(t)
 
 	all := []client.Object{before.service, before.policy, before.deployment, before.budget}
-	for i := range before.configMaps {
-		all = append(all, &before.configMaps[i])
-	}
 	want := declaredIn(before)
 	restored := func() error {
 		got, err := childrenOf(t.Context(), namespace, "web")
@@ -128,12 +126,28 @@ func TestBlockedChildrenAreRestored(t *testing.T) {
 	}
 	waitFor(t, restored)
 
-	// The operator applies a spec that is not blocked, and its record becomes the only revision.
-	last := must1(revisionsOf(t.Context(), namespace))(t)
+	lost := before.configMaps[0].DeepCopy()
+	must(t, suite.admin.Delete(t.Context(), lost))
+	waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
+		want := fmt.Sprintf("ConfigMap %q of the running Pods was deleted", lost.Name)
+		if text := fmt.Sprint(object.Status.BlockedBy); !strings.Contains(text, want) {
+			return errors.New(text)
+		}
+		return nil
+	})
+
+	// The operator applies a spec that is not blocked, and what was in effect before goes.
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Config, o.Spec.Content = nil, nil })
+	waitForWeb(t, namespace, func(now children) error {
+		if now.deployment.Spec.Template.Spec.Containers[0].Image != object.Spec.Image {
+			return errors.New("the spec is not applied")
+		}
+		return nil
+	})
+	makeReady(t, namespace, "web")
 	waitFor(t, func() error {
 		revisions, err := revisionsOf(t.Context(), namespace)
-		if err != nil || len(revisions) != 1 || revisions[0].UID == last[0].UID {
+		if err != nil || len(revisions) != 0 {
 			return errors.Join(fmt.Errorf("%d revisions", len(revisions)), err)
 		}
 		return nil

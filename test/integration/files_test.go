@@ -139,10 +139,13 @@ func TestRollbackRestoresFiles(t *testing.T) {
 			must(t, suite.admin.Delete(t.Context(), &after.configMaps[i]))
 		}
 	}
-	again := waitForMountedFile(t, namespace, "# one\n")
-	if diff := cmp.Diff(after.deployment.Spec.Template, again.deployment.Spec.Template); diff != "" {
-		t.Errorf("the Pods are others:\n%s", diff)
-	}
+	waitForStatus(t, namespace, "web", func(object *v1alpha2.NginxOperator) error {
+		if text := fmt.Sprint(object.Status.BlockedBy); !strings.Contains(text, "of the running Pods was deleted") {
+			return errors.New(text)
+		}
+		return nil
+	})
+	requireSamePods(t, after, must1(childrenOf(t.Context(), namespace, "web"))(t))
 
 	update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "gzip on;\n" })
 	waitForMountedFile(t, namespace, "gzip on;\n")

@@ -184,8 +184,7 @@ func TestFleetGoesOnWithTheNextImage(t *testing.T) {
 }
 
 // TestFleetRollsToAnotherPodTemplate verifies that a release that changes the Pod template of the
-// same image rolls the instances one after another. Waiting instances keep their Pods. A downgrade
-// rolls all instances at once, because the older release does not know the later template.
+// same image rolls the instances one after another. Waiting instances keep their Pods.
 func TestFleetRollsToAnotherPodTemplate(t *testing.T) {
 	next := buildNextRelease(t)
 	f := newTestFleet(t, 3, func(*v1alpha2.NginxOperator) {})
@@ -219,7 +218,7 @@ func TestFleetRollsToAnotherPodTemplate(t *testing.T) {
 	f.rollAll(t, 3, isNext)
 }
 
-// buildNextRelease builds the operator with another Pod template and the next edition.
+// buildNextRelease builds the operator with another Pod template.
 func buildNextRelease(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -228,10 +227,6 @@ func buildNextRelease(t *testing.T) string {
 	for file, change := range map[string]func(string) string{
 		"assets/manifests/deployment.yaml": func(text string) string {
 			return strings.Replace(text, "periodSeconds: 10\n", "periodSeconds: 20\n", 1)
-		},
-		"internal/operand/edition.go": func(text string) string {
-			return strings.Replace(text, "var backward []func(*corev1.PodTemplateSpec)\n", "var backward = []func(*corev1.PodTemplateSpec){"+
-				"func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].LivenessProbe.PeriodSeconds = 10 }}\n", 1)
 		},
 	} {
 		before := string(must1(os.ReadFile(filepath.Join(root, file)))(t))

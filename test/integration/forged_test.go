@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,9 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/carried"
 	"github.com/example/nginx-operator/internal/wellknown"
-	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
 // forge replaces an object with a forged one that has the same name, labels, and owner. It retries
@@ -117,168 +117,58 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 	stillRuns(t)
 }
 
-// revisionOf returns the ControllerRevision of an instance. If the Deployment carries the record, it
-// removes the annotation first, and the operator writes a ControllerRevision.
-func revisionOf(t *testing.T, namespace, name string) *appsv1.ControllerRevision {
-	t.Helper()
-	list := &appsv1.ControllerRevisionList{}
-	waitFor(t, func() error {
-		err := suite.admin.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(wellknown.Selector(name)))
-		if err != nil {
-			return err
-		}
-		deployment := &appsv1.Deployment{}
-		must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, deployment))
-		if declared := recordOf(t, deployment); len(list.Items) == 1 {
-			if _, carries := mutate.At(declared, []any{"metadata", "annotations", wellknown.AnnotationFirstDeclaration}); carries {
-				return errors.New("the Deployment is not declared without the record yet")
-			}
-			return nil
-		}
-		without := deployment.DeepCopy()
-		delete(without.Annotations, wellknown.AnnotationFirstDeclaration)
-		must(t, suite.admin.Patch(t.Context(), without, client.MergeFrom(deployment)))
-		return fmt.Errorf("%d records", len(list.Items))
-	})
-	return &list.Items[0]
-}
-
-// TestForgedFirstDeclaration verifies that the operator does not believe a record that a tenant
-// changed in the annotation of the Deployment. It writes the record as a ControllerRevision, and
-// removes the annotation. No Pod is restarted, and the forgery does not come into effect while
-// changes are blocked.
-func TestForgedFirstDeclaration(t *testing.T) {
+// TestForgedRevisionIsNotBelieved verifies that what is in effect is stored while changes are blocked, that
+// the operator does not use a ControllerRevision that a tenant forged, and stores it again. No Pod is
+// restarted, and nothing is left once the spec is applied again.
+func TestForgedRevisionIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
 	object := newInstance(namespace, "web")
 	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
 	before := serve(t, object)
-	if records := must1(revisionsOf(t.Context(), namespace))(t); len(records) != 0 {
-		t.Errorf("%d records of the first declaration", len(records))
+	if stored := must1(revisionsOf(t.Context(), namespace))(t); len(stored) != 0 {
+		t.Errorf("%d ControllerRevisions of an instance whose spec is applied", len(stored))
 	}
-	forged := before.deployment.DeepCopy()
-	annotation := forged.Annotations[wellknown.AnnotationFirstDeclaration]
-	forged.Annotations[wellknown.AnnotationFirstDeclaration] = strings.Replace(annotation, `"image":"`, `"image":"theirs/`, 1)
-	if forged.Annotations[wellknown.AnnotationFirstDeclaration] == annotation {
-		t.Fatalf("the Deployment carries no record: %q", annotation)
-	}
-	must(t, suite.admin.Patch(t.Context(), forged, client.MergeFrom(before.deployment)))
-
-	waitFor(t, func() error {
-		live := &appsv1.Deployment{}
-		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(forged), live))
-		if text, found := live.Annotations[wellknown.AnnotationFirstDeclaration]; found {
-			return fmt.Errorf("the Deployment still carries %.60s", text)
-		}
-		records, err := revisionsOf(t.Context(), namespace)
-		if err != nil || len(records) != 1 || strings.Contains(string(records[0].Data.Raw), "theirs/") {
-			return errors.Join(fmt.Errorf("records %v", records), err)
-		}
-		found, err := waitForStatusOnce(t.Context(), namespace, "web")
-		if err == nil && found.Status.FirstDeclarationHash != "" {
-			err = errors.New("the status still confirms the annotation")
-		}
-		return err
-	})
-	rollOut(t, namespace, "web")
-	must(t, suite.admin.Delete(t.Context(), newConfigMap(namespace, "pages", nil)))
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
-	requireSamePods(t, before, must1(childrenOf(t.Context(), namespace, "web"))(t))
-	stillRuns(t)
-}
-
-// TestSecondDeclaration verifies that the record of the first declaration becomes a
-// ControllerRevision before the Deployment is changed, because it is the last good one. The
-// Deployment continues to carry it, so a change that does not concern the Deployment is no new
-// generation of it. A spec that may need the bytes of the annotation removes it.
-func TestSecondDeclaration(t *testing.T) {
-	t.Parallel()
-	namespace, object, before := newReadyWeb(t, nil)
-	first := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision.Revision
-	annotation := before.deployment.Annotations[wellknown.AnnotationFirstDeclaration]
-	_, data, _ := strings.Cut(annotation, " ")
-	recorded := func(records int) *appsv1.Deployment {
-		live := &appsv1.Deployment{}
+	genuine := func(other types.UID) (out *appsv1.ControllerRevision) {
 		waitFor(t, func() error {
-			must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(before.deployment), live))
-			found, err := revisionsOf(t.Context(), namespace)
-			if name := live.Labels[wellknown.LabelRecord]; err != nil || len(found) != records || first == "web-"+name {
-				return errors.Join(fmt.Errorf("%d records, and the Deployment is of the record %s", len(found), name), err)
+			found, err := waitForStatusOnce(t.Context(), namespace, "web")
+			if err != nil || found.Status.StoredRevision == nil {
+				return errors.Join(errors.New("nothing is stored"), err)
+			}
+			out = &appsv1.ControllerRevision{}
+			key := client.ObjectKey{Namespace: namespace, Name: found.Status.StoredRevision.Name}
+			if err := suite.admin.Get(t.Context(), key, out); err != nil {
+				return err
+			}
+			sum := sha256.Sum256(out.Data.Raw)
+			if out.UID == other || hex.EncodeToString(sum[:]) != found.Status.StoredRevision.Hash {
+				return fmt.Errorf("%s has other data than the status", out.Name)
 			}
 			return nil
 		})
-		return live
+		return out
 	}
-
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.ForceRedeploy = "again" })
-	second := recorded(2)
-	for _, record := range must1(revisionsOf(t.Context(), namespace))(t) {
-		if record.Name == first && string(record.Data.Raw) != data {
-			t.Errorf("the record is %s, the Deployment carried %s", record.Data.Raw, data)
-		}
-	}
-	rollOutUntilReady(t, namespace)
-
-	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} })
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
-	if live := recorded(1); live.Generation != second.Generation || live.Annotations[wellknown.AnnotationFirstDeclaration] != annotation {
-		t.Errorf("the change of a Service led to generation %d of the Deployment, which carries %.60s",
-			live.Generation, live.Annotations[wellknown.AnnotationFirstDeclaration])
-	}
-
-	update(t, object, func(o *v1alpha2.NginxOperator) {
-		o.Spec.Service.Annotations = map[string]string{"example.com/long": strings.Repeat("x", carried.MaxBytes)}
-	})
-	waitFor(t, func() error {
-		live := &appsv1.Deployment{}
-		must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(before.deployment), live))
-		if live.Annotations[wellknown.AnnotationFirstDeclaration] != "" {
-			return errors.New("the Deployment of a large spec carries the record of its first declaration")
-		}
-		return nil
-	})
-}
-
-// TestForgedRecordIsNotBelieved verifies that the operator replaces a record that a tenant forged
-// and restarts no Pods. It does not use the forged record while changes are blocked.
-func TestForgedRecordIsNotBelieved(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
-	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
-	object := newInstance(namespace, "web")
-	object.Spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
-	serve(t, object)
-	record := func() *appsv1.ControllerRevision { return revisionOf(t, namespace, "web") }
-	theirs := func(forged *appsv1.ControllerRevision) {
-		forged.Data = runtime.RawExtension{Raw: []byte(strings.Replace(string(forged.Data.Raw), `"image":"`, `"image":"theirs/`, 1))}
-	}
-	genuine := record()
-	rollOut(t, namespace, "web") // the Deployment has lost an annotation
-	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
-	uid := forge(t, genuine, theirs)
-	waitFor(t, func() error {
-		live := &appsv1.ControllerRevision{}
-		if err := suite.admin.Get(t.Context(), client.ObjectKeyFromObject(genuine), live); err != nil {
-			return err
-		}
-		if live.UID == uid || strings.Contains(string(live.Data.Raw), "theirs/") {
-			return errors.New("the forged record is still there")
-		}
-		return nil
-	})
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
 
 	must(t, suite.admin.Delete(t.Context(), newConfigMap(namespace, "pages", nil)))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonReferenceNotFound)
-	forge(t, record(), theirs)
-	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonForgedContent)
-	after := must1(childrenOf(t.Context(), namespace, "web"))(t)
-	if before.deployment.Generation != after.deployment.Generation {
-		t.Error("the Deployment changed")
+	uid := forge(t, genuine(""), func(forged *appsv1.ControllerRevision) {
+		forged.Data = runtime.RawExtension{Raw: []byte(strings.Replace(string(forged.Data.Raw), `"image":"`, `"image":"theirs/`, 1))}
+	})
+	must(t, suite.admin.Delete(t.Context(), before.service.DeepCopy()))
+	if again := genuine(uid); strings.Contains(string(again.Data.Raw), "theirs/") {
+		t.Errorf("stored %s", again.Data.Raw)
 	}
+	requireSamePods(t, before, must1(childrenOf(t.Context(), namespace, "web"))(t))
 	create(t, newConfigMap(namespace, "pages", map[string]string{"index.html": "declared"}))
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	waitFor(t, func() error {
+		left, err := revisionsOf(t.Context(), namespace)
+		if err != nil || len(left) > 0 {
+			return errors.Join(fmt.Errorf("%d ControllerRevisions are left", len(left)), err)
+		}
+		return nil
+	})
 	stillRuns(t)
 }
 

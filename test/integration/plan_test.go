@@ -64,7 +64,7 @@ func changed(object preview.Object) []string {
 
 // TestPlanComesTrue verifies that a plan predicts which children the operator changes, and whether
 // it replaces Pods. A plan writes nothing. After the change, there is nothing left to plan. There
-// are no ReplicaSets here, so the operator deletes the previous ConfigMap at once.
+// are no ReplicaSets here, so the operator deletes the previous ConfigMap once the Pods are good.
 func TestPlanComesTrue(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -169,7 +169,7 @@ func TestConfigAndRollback(t *testing.T) {
 	runPod(t, object)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 0, "# configuration file /etc/nginx-operator/servers.conf:\n"+servers)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 0)
-	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 1, "already has the spec of the last good revision")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 1, "are already those of its spec")
 
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Config.Inline, o.Spec.Replicas = strings.Replace(servers, "204", "200", 1), ptr.To[int32](3)

@@ -1,18 +1,14 @@
 package integration
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -76,14 +72,10 @@ func TestStoredValuesThatNewRulesRefuse(t *testing.T) {
 	waitForChildren(t, namespace, "web")
 	stored := string(must1(yaml.YAMLToJSON([]byte(acceptedBefore)))(t))
 
-	revisionOf(t, namespace, "web")
-	revisionOf(t, namespace, "volume")
 	suite.operator.Stop()
-	storeRecord(t, namespace, "volume", withoutSource)
 	storeSpec(t, namespace, "volume", withoutSource)
-	storeRecord(t, namespace, "web", stored)
 	storeSpec(t, namespace, "web", stored)
-	storeSpec(t, namespace, "new", stored) // a tenant writes while admission is unavailable
+	storeChange(t, namespace, "new", stored) // a tenant writes while admission is unavailable
 	startNextOperator(t)
 
 	t.Run("served", func(t *testing.T) { waitFor(t, func() error { return servesRefused(t, namespace) }) })
@@ -232,46 +224,4 @@ func refusesNew(t *testing.T, namespace, stored string) {
 	if err == nil || !strings.Contains(err.Error(), "automountServiceAccountToken: declare the token") {
 		t.Errorf("automount: %v", err)
 	}
-}
-
-// storeRecord creates the ControllerRevision that 0.5.0 wrote for an instance with this spec, next to
-// the one that the instance has (see revisionOf). It is
-// newer than the record of the current spec.
-func storeRecord(t *testing.T, namespace, name, spec string) {
-	t.Helper()
-	genuine := revisionOf(t, namespace, name)
-	// The fields of a record, in their order. The record's name contains their hash.
-	var record struct {
-		Spec         v1alpha2.NginxOperatorSpec `json:"spec"`
-		Image        string                     `json:"image"`
-		Exporter     string                     `json:"exporterImage,omitempty"`
-		Config       string                     `json:"configHash"`
-		Content      string                     `json:"contentHash,omitempty"`
-		FilesHash    string                     `json:"filesHash,omitempty"`
-		Secrets      string                     `json:"secretsHash,omitempty"`
-		Certificates string                     `json:"certificatesHash,omitempty"`
-		Edition      int                        `json:"edition,omitempty"`
-		Files        []byte                     `json:"files,omitempty"`
-	}
-	out := genuine.DeepCopy()
-	must(t, json.Unmarshal(out.Data.Raw, &record))
-	files := record.Files
-	record.Spec, record.Files = v1alpha2.NginxOperatorSpec{}, nil
-	must(t, json.Unmarshal([]byte(spec), &record.Spec))
-	record.Spec.Replicas = nil
-	sum := sha256.Sum256(must1(json.Marshal(record))(t))
-	record.Spec.Replicas, record.Files = ptr.To[int32](1), files
-	out.ObjectMeta = metav1.ObjectMeta{
-		Namespace: namespace, Name: name + "-" + hex.EncodeToString(sum[:5]), Labels: out.Labels, OwnerReferences: out.OwnerReferences,
-	}
-	out.Revision++
-	out.Data = runtime.RawExtension{Raw: must1(json.Marshal(record))(t)}
-	create(t, out)
-
-	// The Deployment of an older release references no record. The operator then uses the newest
-	// record.
-	deployment := &appsv1.Deployment{}
-	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, deployment))
-	delete(deployment.Labels, wellknown.LabelRecord)
-	must(t, suite.admin.Update(t.Context(), deployment))
 }

@@ -119,6 +119,14 @@ func storeSpec(t *testing.T, namespace, name, spec string) {
 	store(t, namespace, name, map[string]string{"spec": spec})
 }
 
+// storeChange is storeSpec for a change of the spec, which is a new generation.
+func storeChange(t *testing.T, namespace, name, spec string) {
+	t.Helper()
+	metadata := readStored(t, namespace, name).Object["metadata"].(map[string]any)
+	metadata["generation"] = metadata["generation"].(int64) + 1
+	store(t, namespace, name, map[string]string{"spec": spec, "metadata": string(must1(json.Marshal(metadata))(t))})
+}
+
 // store writes an object with these fields, as JSON, directly into etcd in one write. An existing
 // object keeps all other fields.
 func store(t *testing.T, namespace, name string, fields map[string]string) {

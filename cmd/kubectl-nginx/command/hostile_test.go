@@ -1,6 +1,8 @@
 package command
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -55,6 +57,17 @@ func newHostileServer() *hostileServer {
 		}
 		return out
 	}
+	spec := func(more string) map[string]any {
+		return map[string]any{
+			"env": []any{map[string]any{"name": "A", "value": evil + more}}, "monitoring": map[string]any{"enabled": true, "image": "a/b:1"},
+			"image": "example.com/nginx:1", "config": map[string]any{"inline": "# " + evil + "\nserver { listen 8080; }\n"},
+		}
+	}
+	stored := map[string]any{"change": evil, "spec": spec("before"), "children": []any{
+		map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": evil}},
+	}}
+	raw, _ := json.Marshal(stored) //nolint:errchkjson // it has only maps and texts
+	sum := sha256.Sum256(raw)
 	status := func(ready, degraded string) map[string]any {
 		condition := func(kind, status string) any {
 			return map[string]any{
@@ -76,15 +89,8 @@ func newHostileServer() *hostileServer {
 			"certificates": []any{map[string]any{
 				"secretName": evil, "notAfter": "2026-03-04T05:06:07Z", "dnsNames": []any{evil}, "issuer": evil,
 			}},
-			"patchedKinds": []any{evil},
+			"patchedKinds": []any{evil}, "storedRevision": map[string]any{"name": "web-1", "hash": hex.EncodeToString(sum[:])},
 		}
-	}
-	spec := func(more string) map[string]any {
-		out := map[string]any{
-			"env": []any{map[string]any{"name": "A", "value": evil + more}}, "monitoring": map[string]any{"enabled": true, "image": "a/b:1"},
-			"image": "example.com/nginx:1", "config": map[string]any{"inline": "# " + evil + "\nserver { listen 8080; }\n"},
-		}
-		return out
 	}
 	instance := func(name, ready, degraded string, paused bool) map[string]any {
 		out := object("operator.example.com/v1alpha2", "NginxOperator", name, map[string]any{"spec": spec(""), "status": status(ready, degraded)})
@@ -112,7 +118,7 @@ func newHostileServer() *hostileServer {
 			"spec": map[string]any{"replicas": 1, "template": map[string]any{"spec": template}},
 		}),
 		apps + "controllerrevisions/web-1": object("apps/v1", "ControllerRevision", "web-1", map[string]any{
-			"revision": 1, "data": map[string]any{"spec": spec("before"), "image": "a"},
+			"revision": 1, "data": stored,
 		}),
 		"/apis/networking.k8s.io/v1/namespaces/shop/ingresses/web": object("networking.k8s.io/v1", "Ingress", "web", map[string]any{
 			"spec": map[string]any{"rules": []any{map[string]any{"host": evil}}},

@@ -11,33 +11,30 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 )
-
-// retained are the fields that a rollback does not change. The number of Pods is not part of a
-// revision, and paused is a decision of the user.
-var retained = []string{"replicas", "autoscaling", "paused"}
 
 func newRollback(c *cli) *cobra.Command {
 	var dryRun, yes bool
 	waiting := waitFlags{}
 	cmd := &cobra.Command{
 		Use:   "rollback NAME",
-		Short: "Restore the spec of the last good revision",
-		Long: `Restore the spec of the last good revision (status.lastGoodRevision), except for replicas,
-autoscaling, and paused. Use it to stop a failing rollout. After an automatic rollback, use it
-to make the spec match the running Pods. The command shows the difference, and asks for
-confirmation.
+		Short: "Restore the spec of the Pods that are in effect",
+		Long: `Restore the part of the spec that reaches the Pods, as it was for the last good revision
+(status.lastGoodRevision). All other fields stay. Use it to stop a failing rollout. After an
+automatic rollback, use it to make the spec match the running Pods. The command shows the
+difference, and asks for confirmation.
 
-The operator stores only the last good revision and the current one. For older revisions, use
-your version control. The command does not change ConfigMaps and Secrets that the spec
-references.`,
+The operator stores what is in effect only until the next change has proven itself. For older
+revisions, use your version control. The command does not change ConfigMaps and Secrets that
+the spec references.`,
 		Example: "  kubectl nginx rollback web --dry-run\n  kubectl nginx rollback web --yes --wait",
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
@@ -52,7 +49,7 @@ references.`,
 func (c *cli) rollback(
 	ctx context.Context, connected *connection, object *v1alpha2.NginxOperator, dryRun, yes bool, waiting *waitFlags,
 ) error {
-	spec, named, err := connected.lastGood(ctx, object)
+	restored, err := connected.inEffect(ctx, object)
 	if err != nil {
 		return err
 	}
@@ -62,7 +59,7 @@ func (c *cli) rollback(
 		return err
 	}
 	planned := live.DeepCopy()
-	planned.Object["spec"] = withRetained(spec, live)
+	planned.Object["spec"] = restored.spec(live)
 	if err := connected.Update(ctx, planned, fieldOwner, client.DryRunAll); err != nil {
 		return err
 	}
@@ -74,10 +71,9 @@ func (c *cli) rollback(
 		return err
 	}
 	if change == "" {
-		return fmt.Errorf("NginxOperator %q already has the spec of the last good revision. "+
-			"The operator stores no older revisions. Apply one from your version control", object.Name)
+		return alreadyGood(object)
 	}
-	for _, one := range named {
+	for _, one := range configMapsOf(&restored.typed) {
 		c.warn(one + " is referenced by that revision and is not rolled back")
 	}
 	if dryRun {
@@ -87,7 +83,7 @@ func (c *cli) rollback(
 		return errors.New("not confirmed, nothing was changed")
 	}
 	planned = live.DeepCopy() // its resourceVersion makes a concurrent change a conflict
-	planned.Object["spec"] = withRetained(spec, live)
+	planned.Object["spec"] = restored.spec(live)
 	if err := connected.Update(ctx, planned, fieldOwner); err != nil {
 		return err
 	}
@@ -95,29 +91,39 @@ func (c *cli) rollback(
 	return c.done(ctx, connected, object, "rolled back", waiting)
 }
 
-// lastGood returns the spec of the last good revision, and the ConfigMaps that it references.
-func (c *connection) lastGood(ctx context.Context, object *v1alpha2.NginxOperator) (spec map[string]any, named []string, err error) {
-	good := object.Status.LastGoodRevision
-	if good == nil {
-		return nil, nil, fmt.Errorf("NginxOperator %q has no last good revision: its replicas have never all been ready", object.Name)
+func alreadyGood(object *v1alpha2.NginxOperator) error {
+	return fmt.Errorf("the Pods of NginxOperator %q are already those of its spec. "+
+		"The operator stores no older revisions. Apply one from your version control", object.Name)
+}
+
+// inEffect returns the spec of the Pods that are in effect, as far as it reaches them.
+func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperator) (out podSpec, err error) {
+	reference := object.Status.StoredRevision
+	switch {
+	case object.Status.LastGoodRevision == nil:
+		return out, fmt.Errorf("NginxOperator %q has no last good revision: its replicas have never all been ready", object.Name)
+	case reference == nil:
+		return out, alreadyGood(object)
 	}
-	revisions, err := preview.Revisions(ctx, c, object)
+	stored := &appsv1.ControllerRevision{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: reference.Name}, stored); err != nil {
+		return out, err
+	}
+	spec, children, err := revision.SpecOf(stored.Data.Raw, reference.Hash)
+	if err == nil && spec == nil {
+		err = errors.New("it does not have the spec, which was too large, or was declared under a release before 0.8.0: " +
+			"apply the earlier spec from your version control")
+	}
+	if err == nil {
+		err = errors.Join(json.Unmarshal(spec, &out.typed), json.Unmarshal(spec, &out.fields))
+	}
 	if err != nil {
-		return nil, nil, err
+		return out, fmt.Errorf("failed to read ControllerRevision %q: %w", reference.Name, err)
 	}
-	at := slices.IndexFunc(revisions, func(one appsv1.ControllerRevision) bool { return one.Name == good.Revision })
-	if at < 0 {
-		return nil, nil, fmt.Errorf("the record %q of the last good revision does not exist", good.Revision)
+	if service := revision.ChildOf[*corev1.Service](children); service != nil {
+		out.service = service.Spec.Ports
 	}
-	typed, err := record.Decode(revisions[at].Data.Raw)
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to read ControllerRevision %q: %w", good.Revision, err)
-	}
-	var recorded struct{ Spec map[string]any }
-	if err := json.Unmarshal(revisions[at].Data.Raw, &recorded); err != nil {
-		return nil, nil, fmt.Errorf("failed to read ControllerRevision %q: %w", good.Revision, err)
-	}
-	return recorded.Spec, configMapsOf(&typed.Spec), nil
+	return out, nil
 }
 
 // configMapsOf returns the ConfigMaps that a spec references.
@@ -137,19 +143,6 @@ func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []string {
 	for _, file := range spec.Files {
 		if file.ConfigMapRef != nil {
 			add(file.ConfigMapRef.Name)
-		}
-	}
-	return out
-}
-
-// withRetained returns an earlier spec with the current values of the retained fields.
-func withRetained(earlier map[string]any, live *unstructured.Unstructured) map[string]any {
-	out := (&unstructured.Unstructured{Object: earlier}).DeepCopy().Object
-	now, _, _ := unstructured.NestedMap(live.Object, "spec")
-	for _, field := range retained {
-		delete(out, field)
-		if value, found := now[field]; found {
-			out[field] = value
 		}
 	}
 	return out

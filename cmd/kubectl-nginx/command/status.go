@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/tree"
 )
@@ -110,11 +109,7 @@ func (c *connection) report(ctx context.Context, object *v1alpha2.NginxOperator)
 	if err != nil {
 		return tree.Report{}, err
 	}
-	revisions, err := preview.Revisions(ctx, c, object)
-	if err != nil {
-		return tree.Report{}, err
-	}
-	return tree.WithDetails(object, children, pods, revisions), nil
+	return tree.WithDetails(object, children, pods), nil
 }
 
 // child reads a child object, or only its metadata if the report needs no more. It returns nil if

@@ -107,16 +107,12 @@ func (p *Planner) planInstance(
 	return nil
 }
 
-// add adds a write to the changes of child objects. It skips ControllerRevisions, which are
-// internal.
+// add adds a write to the changes of child objects.
 func (d *dryRuns) add(one write, into *Object) error {
 	var states [2]*unstructured.Unstructured
 	for i, object := range []client.Object{one.before, one.after} {
 		if object == nil {
 			continue
-		}
-		if _, isRecord := object.(*appsv1.ControllerRevision); isRecord {
-			return nil
 		}
 		var err error
 		if states[i], err = d.toUnstructured(object); err != nil {

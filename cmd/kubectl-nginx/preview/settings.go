@@ -2,6 +2,7 @@ package preview
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/options"
-	"github.com/example/nginx-operator/internal/record"
+	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -43,21 +44,12 @@ func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) 
 	if !needsImage && !needsExporter {
 		return out, nil, nil
 	}
-	revisions, err := Revisions(ctx, p.Client, object)
+	running, err := p.deployment(ctx, object)
 	if err != nil {
 		return out, nil, err
 	}
-	for i := range revisions {
-		recorded, err := record.Decode(revisions[i].Data.Raw)
-		if err != nil {
-			continue
-		}
-		if out.image == "" && recorded.Spec.Image == "" {
-			out.image = recorded.Image
-		}
-		if out.exporter == "" && recorded.Spec.Monitoring != nil && recorded.Spec.Monitoring.Image == "" {
-			out.exporter = recorded.Exporter
-		}
+	if running != nil {
+		out.infer(running)
 	}
 	var notes []string
 	if needsImage && out.image == "" {
@@ -75,13 +67,37 @@ func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) 
 	return out, notes, nil
 }
 
+// infer sets the images that the operator chose for a Deployment: the spec of its Pods has none.
+func (s *settings) infer(running *appsv1.Deployment) {
+	var declared v1alpha2.NginxOperatorSpec
+	if json.Unmarshal([]byte(running.Annotations[wellknown.AnnotationSpec]), &declared) != nil {
+		return
+	}
+	of := revision.Declaration{Children: []client.Object{running}}
+	if s.image == "" && declared.Image == "" {
+		s.image = of.Image()
+	}
+	if s.exporter == "" && declared.Monitoring != nil && declared.Monitoring.Image == "" {
+		s.exporter = of.Exporter()
+	}
+}
+
+// deployment returns the Deployment of an instance, or nil if there is none.
+func (p *Planner) deployment(ctx context.Context, object *v1alpha2.NginxOperator) (*appsv1.Deployment, error) {
+	out := &appsv1.Deployment{}
+	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), out)
+	if err != nil || !metav1.IsControlledBy(out, object) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return out, nil
+}
+
 // runningConfig returns the nginx.conf that the Deployment of an instance mounts, or "" if there is
 // none.
 func (p *Planner) runningConfig(ctx context.Context, object *v1alpha2.NginxOperator) (string, error) {
-	deployment := &appsv1.Deployment{}
-	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), deployment)
-	if err != nil || !metav1.IsControlledBy(deployment, object) {
-		return "", client.IgnoreNotFound(err)
+	deployment, err := p.deployment(ctx, object)
+	if deployment == nil || err != nil {
+		return "", err
 	}
 	configMap := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: object.Namespace, Name: ConfigOf(&deployment.Spec.Template.Spec)}
@@ -100,24 +116,4 @@ func ConfigOf(pod *corev1.PodSpec) string {
 		return ""
 	}
 	return pod.Volumes[at].ConfigMap.Name
-}
-
-// Revisions returns the records of an instance, newest first: its ControllerRevisions, and the
-// record that its Deployment carries.
-func Revisions(ctx context.Context, c client.Client, object *v1alpha2.NginxOperator) ([]appsv1.ControllerRevision, error) {
-	list := &appsv1.ControllerRevisionList{}
-	err := c.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
-	if err != nil {
-		return nil, err
-	}
-	out := slices.DeleteFunc(list.Items, func(one appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&one, object) })
-	if object.Status.FirstDeclarationHash != "" {
-		deployment := &appsv1.Deployment{}
-		if err := c.Get(ctx, client.ObjectKeyFromObject(object), deployment); client.IgnoreNotFound(err) != nil {
-			return nil, err
-		}
-		out = record.WithCarried(object, deployment, out)
-	}
-	slices.SortFunc(out, func(a, b appsv1.ControllerRevision) int { return int(b.Revision - a.Revision) })
-	return out, nil
 }

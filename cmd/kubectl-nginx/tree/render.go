@@ -236,7 +236,9 @@ func revisions(report Report, paint printer.Painter, now time.Time) (out []node)
 		if one.Image != "" {
 			text += "  " + one.Image
 		}
-		text += "  " + age(one.Time, now)
+		if one.State != Current {
+			text += "  " + age(one.Time, now)
+		}
 		out = append(out, newNode(text).withMessage("\n"+printer.Line(one.Reason)+": ", one.Message))
 	}
 	return out

@@ -86,7 +86,7 @@ type Pod struct {
 	Created  metav1.Time `json:"created"`
 }
 
-// Revision is a revision that a ControllerRevision stores, or that was rolled back.
+// Revision is the last good revision, one that was rolled back, or the one that is being applied.
 type Revision struct {
 	Name string `json:"name"`
 	// State is LastGood, Failed, or Current if it is neither.
@@ -129,23 +129,24 @@ func Of(object *v1alpha2.NginxOperator) Report {
 	return out
 }
 
-// WithDetails returns the report of an instance with its child objects, Pods, and
-// ControllerRevisions. A child is nil if it does not exist.
+// WithDetails returns the report of an instance with its child objects, Pods, and revisions. A child is nil
+// if it does not exist.
 func WithDetails(
-	object *v1alpha2.NginxOperator, children map[v1alpha2.RelatedObject]client.Object, pods []corev1.Pod, kept []appsv1.ControllerRevision,
+	object *v1alpha2.NginxOperator, children map[v1alpha2.RelatedObject]client.Object, pods []corev1.Pod,
 ) Report {
-	out := Of(object)
+	out, current := Of(object), ""
 	for _, related := range object.Status.RelatedObjects {
 		out.Children = append(out.Children, Child{related, stateOf(children[related])})
 		if deployment, ok := children[related].(*appsv1.Deployment); ok {
 			out.Replicas.Desired = ptr.Deref(deployment.Spec.Replicas, 1)
+			current = deployment.Annotations[wellknown.AnnotationChange]
 		}
 	}
 	for i := range pods {
 		out.Pods = append(out.Pods, podOf(&pods[i]))
 	}
 	slices.SortFunc(out.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
-	out.Revisions = revisionsOf(&object.Status, kept)
+	out.Revisions = revisionsOf(object, current)
 	return out
 }
 
@@ -211,9 +212,11 @@ func podOf(pod *corev1.Pod) Pod {
 	return out
 }
 
-// revisionsOf returns the revisions of an instance, newest first.
-func revisionsOf(status *v1alpha2.NginxOperatorStatus, kept []appsv1.ControllerRevision) []Revision {
+// revisionsOf returns the revisions of an instance, newest first. current is the change that its Deployment
+// has, or "".
+func revisionsOf(object *v1alpha2.NginxOperator, current string) []Revision {
 	var out []Revision
+	status := &object.Status
 	for _, failed := range status.FailedRevisions {
 		out = append(out, Revision{Name: failed.Revision, State: Failed, Reason: failed.Reason, Message: failed.Message, Time: failed.Time})
 	}
@@ -221,15 +224,13 @@ func revisionsOf(status *v1alpha2.NginxOperatorStatus, kept []appsv1.ControllerR
 	if good.Revision != "" {
 		out = append(out, Revision{Name: good.Revision, State: LastGood, Image: good.Image, Time: good.Time})
 	}
-	for i := range kept {
-		known := slices.ContainsFunc(out, func(one Revision) bool { return one.Name == kept[i].Name })
-		if !known {
-			out = append(out, Revision{Name: kept[i].Name, State: Current, Time: kept[i].CreationTimestamp})
-		}
-	}
 	slices.SortStableFunc(out, func(a, b Revision) int {
 		return cmp.Or(b.Time.Compare(a.Time.Time), strings.Compare(a.Name, b.Name))
 	})
+	name := object.Name + "-" + current
+	if current != "" && !slices.ContainsFunc(out, func(one Revision) bool { return one.Name == name }) {
+		out = append([]Revision{{Name: name, State: Current}}, out...)
+	}
 	return out
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/docs/reference"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -109,8 +110,7 @@ func well() Report {
 	object.Status.Certificates = []v1alpha2.Certificate{
 		{SecretName: "cert", NotAfter: metav1.NewTime(now.Add(62 * 24 * time.Hour)), DNSNames: []string{"a.example.com"}, Issuer: "A CA"},
 	}
-	kept := []appsv1.ControllerRevision{{ObjectMeta: metav1.ObjectMeta{Name: "web-1111111111"}}}
-	return WithDetails(object, liveChildren(), []corev1.Pod{pod("web-b", running(2)), pod("web-a", running(0))}, kept)
+	return WithDetails(object, liveChildren(), []corev1.Pod{pod("web-b", running(2)), pod("web-a", running(0))})
 }
 
 func rolledBack() Report {
@@ -136,11 +136,8 @@ func rolledBack() Report {
 	homeless.Spec.NodeName = ""
 	children := liveChildren()
 	delete(children, related("v1", "Service", "web"))
-	kept := []appsv1.ControllerRevision{
-		{ObjectMeta: metav1.ObjectMeta{Name: "web-1111111111"}},
-		{ObjectMeta: metav1.ObjectMeta{Name: "web-3333333333", CreationTimestamp: ago(30 * time.Second)}},
-	}
-	return WithDetails(object, children, []corev1.Pod{crashing, ending, homeless}, kept)
+	children[related("apps/v1", "Deployment", "web")].SetAnnotations(map[string]string{wellknown.AnnotationChange: "3333333333"})
+	return WithDetails(object, children, []corev1.Pod{crashing, ending, homeless})
 }
 
 func pausedAndExpired() Report {

@@ -33,7 +33,7 @@ func (s *State) childrenOf(instance *v1alpha2.NginxOperator) map[string]*unstruc
 }
 
 // sparse requires that nothing is left over of earlier specs: ConfigMaps, the slices of a rename,
-// and records.
+// and ControllerRevisions.
 func sparse(s *State, instance *v1alpha2.NginxOperator) string {
 	if !isCurrent(instance) {
 		return ""
@@ -43,15 +43,13 @@ func sparse(s *State, instance *v1alpha2.NginxOperator) string {
 			return key + " is left over"
 		}
 	}
-	needed := map[string]bool{ptr.Deref(instance.Status.LastGoodRevision, v1alpha2.GoodRevision{}).Revision: true}
-	if d := s.deployment(instance.Name); d != nil {
-		needed[instance.Name+"-"+d.Labels["operator.example.com/record"]] = true
+	d := s.deployment(instance.Name)
+	if d == nil || d.Annotations[annotationChange] == "" {
+		return "" // a release before 0.8.0 wrote it last
 	}
-	for _, failed := range instance.Status.FailedRevisions {
-		needed[failed.Revision] = true
-	}
+	stored := ptr.Deref(instance.Status.StoredRevision, v1alpha2.StoredRevision{}).Name
 	for name := range s.Records {
-		if strings.HasPrefix(name, instance.Name+"-") && !needed[name] {
+		if strings.HasPrefix(name, instance.Name+"-") && name != stored {
 			return "ControllerRevision/" + name + " is left over"
 		}
 	}

@@ -27,7 +27,6 @@ func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *St
 	}
 	d := &appsv1.Deployment{}
 	d.Name, d.Spec.Replicas = "web", ptr.To[int32](1)
-	d.Labels = map[string]string{"operator.example.com/record": "1"}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "new"}}
 	d.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
 	d.Status = appsv1.DeploymentStatus{ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
@@ -36,7 +35,7 @@ func quiet(change func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment)) *St
 	pod.CreationTimestamp = metav1.NewTime(moment)
 	out := &State{
 		Instances: []*v1alpha2.NginxOperator{instance}, Deployments: []*appsv1.Deployment{d}, Pods: []*corev1.Pod{pod}, Now: moment,
-		Exists: map[string]bool{"secret/token": true}, Records: map[string]bool{"web-1": true},
+		Exists: map[string]bool{"secret/token": true}, Records: map[string]bool{},
 		Children: []*unstructured.Unstructured{child("Service", "web"), child("NetworkPolicy", "web")},
 	}
 	change(out, instance, d)
@@ -81,11 +80,14 @@ func TestMoment(t *testing.T) {
 		"invalid child": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			block(o, v1alpha2.ReasonInvalidChild, "denied")
 		},
-		"its Deployment has no record web-1": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
-			delete(s.Records, "web-1")
+		"what is in effect is not stored": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Change: "a-1"}
+			d.Annotations = map[string]string{annotationChange: "b-2"}
 		},
-		"its last good revision has no record web-3": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
-			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Revision: "web-3"}
+		"there is no ControllerRevision web-3": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Change: "a-1"}
+			o.Status.StoredRevision = &v1alpha2.StoredRevision{Name: "web-3"}
+			d.Annotations = map[string]string{annotationChange: "b-2"}
 		},
 		"is paused in a rollout": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
 			o.Status.Conditions[0].Status = metav1.ConditionFalse
@@ -104,7 +106,8 @@ func TestMoment(t *testing.T) {
 		"EndpointSlice/web-renamed is left over": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			s.Children = append(s.Children, child("EndpointSlice", "web-renamed"))
 		},
-		"ControllerRevision/web-2 is left over": func(s *State, _ *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+		"ControllerRevision/web-2 is left over": func(s *State, _ *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			d.Annotations = map[string]string{annotationChange: "b-2"}
 			s.Records["web-2"] = true
 		},
 		"has the Pods": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.ForceRedeploy = "1" },

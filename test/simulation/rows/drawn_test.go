@@ -26,7 +26,7 @@ var core = [][]string{
 	{"internal/health"},
 	{"internal/operand", "internal/bridge"},
 	{"internal/fleet"},
-	{"internal/inputs", "internal/record"},
+	{"internal/inputs", "internal/revision", "internal/change"},
 	{"internal/live", "controllers/nginxoperator"},
 }
 

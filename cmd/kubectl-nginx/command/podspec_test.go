@@ -1,0 +1,68 @@
+package command
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// TestPodSpec verifies that a rollback restores the fields that reach the Pods, with the names of their ports,
+// and keeps all others.
+func TestPodSpec(t *testing.T) {
+	var stored podSpec
+	text := `{"image":"nginx:1","ports":[{"port":8080},{"port":8443},{"port":9000}],"tls":[{"secretName":"a","port":443}],
+		"monitoring":{"enabled":true},"patches":[{"target":{"kind":"Deployment"},"patch":"old"}]}`
+	for _, into := range []any{&stored.typed, &stored.fields} {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	https := "https"
+	stored.service = []corev1.ServicePort{{Name: "web", Port: 8080, NodePort: 30080}, {Name: "secure", Port: 8443, AppProtocol: &https}}
+	var live, want map[string]any
+	for text, into := range map[string]*map[string]any{`
+image: nginx:2
+replicas: 3
+env: [{name: A, value: b}]
+service: {type: NodePort}
+rollout: {maxSurge: 1}
+ports: [{name: http, port: 9090}]
+tls: [{secretName: a, nodePort: 30443}]
+monitoring: {podMonitor: {}, alerts: {}}
+patches: [{target: {kind: Service}, patch: now}, {target: {kind: Deployment}, patch: new}]
+`: &live, `
+image: nginx:1
+replicas: 3
+service: {type: NodePort}
+rollout: {maxSurge: 1}
+ports: [{name: web, port: 8080, nodePort: 30080}, {name: secure, port: 8443, appProtocol: https}, {name: p-9000, port: 9000}]
+tls: [{secretName: a, port: 443, nodePort: 30443}]
+monitoring: {enabled: true, podMonitor: {}, alerts: {}}
+patches: [{target: {kind: Deployment}, patch: old}, {target: {kind: Service}, patch: now}]
+`: &want} {
+		if err := yaml.Unmarshal([]byte(text), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := stored.spec(&unstructured.Unstructured{Object: map[string]any{"spec": asJSON(t, live)}})
+	if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// asJSON returns an object with the types of its decoded JSON.
+func asJSON(t *testing.T, object map[string]any) (out map[string]any) {
+	t.Helper()
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+// Package revision has the declarations of an instance: what its spec renders, what was declared last, and
+// what is in effect, which is stored as bytes in a ControllerRevision before it is replaced. Only such
+// bytes, or what the spec renders, are ever written.
+package revision
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/change"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// Declaration has the children of an instance while no Pods of another declaration run.
+type Declaration struct {
+	// Change identifies its Pods.
+	Change change.ID
+	// Generation is that of the spec, or 0 if it is not known.
+	Generation int64
+	// Object has the spec, with the inputs of its children. It is nil unless the spec was rendered.
+	Object *v1alpha2.NginxOperator
+	Inputs operand.Inputs
+	// Children are the children. Those that were declared last have no entrance.
+	Children []client.Object
+	// Content has the data of the ConfigMaps.
+	Content apply.Content
+	// PatchedKinds are the kinds of children that the patches of the spec change. Rendering.PatchedKinds
+	// has them for a rendered spec.
+	PatchedKinds []string
+}
+
+// Deployment returns the declared Deployment, or nil if there is none.
+func (d *Declaration) Deployment() *appsv1.Deployment {
+	return ChildOf[*appsv1.Deployment](d.Children)
+}
+
+// ChildOf returns the first child of a kind, or nil.
+func ChildOf[T client.Object](children []client.Object) (none T) {
+	for _, child := range children {
+		if found, ok := child.(T); ok {
+			return found
+		}
+	}
+	return none
+}
+
+// Image returns the container image of nginx.
+func (d *Declaration) Image() string { return imageOf(d.Deployment(), wellknown.OperandContainer) }
+
+// Exporter returns the container image of the exporter, or "".
+func (d *Declaration) Exporter() string { return imageOf(d.Deployment(), wellknown.ExporterContainer) }
+
+func imageOf(deployment *appsv1.Deployment, name string) string {
+	if deployment == nil {
+		return ""
+	}
+	pod := &deployment.Spec.Template.Spec
+	for _, containers := range [][]corev1.Container{pod.Containers, pod.InitContainers} {
+		for i := range containers {
+			if containers[i].Name == name {
+				return containers[i].Image
+			}
+		}
+	}
+	return ""
+}
+
+// ConfigHash returns the hash in the name of the ConfigMap with the nginx configuration.
+func (d *Declaration) ConfigHash() string {
+	deployment := d.Deployment()
+	if deployment == nil {
+		return ""
+	}
+	pod := deployment.Spec.Template.Spec.DeepCopy()
+	operand.WithoutSuffix(pod)
+	for _, volume := range pod.Volumes {
+		if volume.Name == "config" && volume.ConfigMap != nil {
+			return strings.TrimPrefix(volume.ConfigMap.Name, deployment.Name+"-")
+		}
+	}
+	return ""
+}
+
+// Rendering has the children of an instance for the live state.
+type Rendering struct {
+	// Pods is the declaration of the Pods.
+	Pods *Declaration
+	// Entrance is the declaration of the entrance, which can be the same. It is nil if the entrance is not
+	// known, and stays as it is.
+	Entrance *Declaration
+	operand.Composed
+	// Running are the ports of the running Pods, and Missing has the reason for each kind that is not
+	// installed.
+	Running operand.Running
+	Missing map[string]string
+}
+
+// Unrendered returns the optional kinds that the entrance declares and that are not installed.
+func (r Rendering) Unrendered() []operand.OptionalKind {
+	if r.Entrance == nil {
+		return nil
+	}
+	if object := r.Entrance.Object; object != nil {
+		return operand.Unrendered(&object.Spec, operand.Inputs{Missing: r.Missing})
+	}
+	return operand.MissingKinds(r.Entrance.Children, r.Missing)
+}
+
+// PatchedKinds returns the kinds of children that patches of a spec change, sorted. before are those of the
+// status, for parts whose patches are not known.
+func (r Rendering) PatchedKinds(before []string) []string {
+	out := sets.New[string]()
+	for _, part := range []struct {
+		of         *Declaration
+		isEntrance bool
+	}{{r.Pods, false}, {r.Entrance, true}} {
+		kinds := before
+		switch {
+		case part.of == nil:
+		case part.of.Object != nil:
+			kinds = operand.PatchedKinds(part.of.Object.Spec.Patches, r.Children)
+		case part.of.PatchedKinds != nil:
+			kinds = part.of.PatchedKinds
+		}
+		for _, kind := range kinds {
+			if slices.Contains(operand.EntranceKinds(), kind) == part.isEntrance {
+				out.Insert(kind)
+			}
+		}
+	}
+	return sets.List(out)
+}

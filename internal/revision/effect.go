@@ -1,0 +1,142 @@
+package revision
+
+import (
+	"context"
+	"encoding/json"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// InEffect returns the ControllerRevision with what is in effect, and its reference for the status: the
+// Pods of the live Deployment and the live entrance, as they were declared last. pods and entrance are
+// stored before, and replace those of the live state; they can be nil. It returns nil if the Deployment
+// has no last declaration.
+func (s Store) InEffect(
+	ctx context.Context, object *v1alpha2.NginxOperator, pods, entrance *Declaration,
+) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {
+	data := stored{Digests: map[string]string{}, PatchedKinds: append([]string{}, object.Status.PatchedKinds...)}
+	var children []client.Object
+	take := func(from *Declaration, isTaken func(client.Object) bool) {
+		for _, child := range from.Children {
+			if isTaken(child) {
+				children = append(children, child)
+			}
+		}
+	}
+	isPods := func(child client.Object) bool { return !operand.IsEntrance(child) }
+	if pods != nil {
+		take(pods, isPods)
+		data.Change, data.Generation = pods.Change, pods.Generation
+		if from, ok := pods.Content.(digests); ok {
+			data.Digests = from.of
+		}
+		data.Spec = specOf(pods.Deployment())
+	} else {
+		found, err := s.livePods(ctx, object, &data)
+		if found == nil || err != nil {
+			return nil, nil, err
+		}
+		children = append(children, found...)
+	}
+	if entrance != nil {
+		take(entrance, operand.IsEntrance)
+	} else {
+		found, err := s.liveEntrance(ctx, object)
+		if err != nil {
+			return nil, nil, err
+		}
+		children = append(children, found...)
+	}
+
+	raw, err := data.encode(children)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := string(raw)
+	if before := object.Status.StoredRevision; before != nil { // another client may have changed it
+		name += before.Name
+	}
+	out := &appsv1.ControllerRevision{
+		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: object.Namespace, Name: object.Name + "-" + operand.ShortHash(name), Labels: wellknown.ChildLabels(object.Name, ""),
+		},
+		Revision: object.Generation,
+	}
+	out.Data.Raw = raw
+	return out, &v1alpha2.StoredRevision{Name: out.Name, Hash: hashOf(raw), HasEntrance: true}, nil
+}
+
+// livePods returns what was declared last of the live Deployment, the ConfigMaps that it mounts, and the
+// size of the instance.
+func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, data *stored) ([]client.Object, error) {
+	last, err := s.Last(ctx, object, nil)
+	if last == nil || err != nil {
+		return nil, err
+	}
+	deployment := last.Deployment()
+	data.Change, data.Spec = last.Change, specOf(deployment)
+	out := []client.Object{}
+	for _, name := range cached.MountedConfigMaps(&deployment.Spec.Template) {
+		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: name}}
+		whole, err := s.whole(ctx, object, configMap)
+		if err != nil {
+			return nil, err
+		}
+		if whole == nil {
+			continue // a user's ConfigMap, or one that is gone
+		}
+		if data.Digests[name], err = digestOf(whole.(*corev1.ConfigMap)); err != nil {
+			return nil, err
+		}
+		if declared := s.Applier.LastDeclared(whole); declared != nil {
+			out = append(out, declared)
+		}
+	}
+	out = append(out, deployment)
+	for _, kind := range []string{"PodDisruptionBudget", "HorizontalPodAutoscaler"} {
+		for _, child := range s.Live.Owned(kind) {
+			declared, err := s.declared(ctx, object, child)
+			if err != nil {
+				return nil, err
+			}
+			if declared != nil {
+				out = append(out, declared)
+			}
+		}
+	}
+	return out, nil
+}
+
+// liveEntrance returns what was declared last of the entrance.
+func (s Store) liveEntrance(ctx context.Context, object *v1alpha2.NginxOperator) ([]client.Object, error) {
+	var out []client.Object
+	for _, kind := range operand.EntranceKinds() {
+		for _, child := range s.Live.Owned(kind) {
+			declared, err := s.declared(ctx, object, child)
+			if err != nil {
+				return nil, err
+			}
+			if declared != nil {
+				out = append(out, declared)
+			}
+		}
+	}
+	return out, nil
+}
+
+// specOf returns the part of the spec with which a Deployment was declared, or nil if it does not have it.
+func specOf(deployment *appsv1.Deployment) json.RawMessage {
+	if text := deployment.Annotations[wellknown.AnnotationSpec]; json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package revision
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/change"
+	"github.com/example/nginx-operator/internal/live"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// Store reads what was declared and what is in effect.
+type Store struct {
+	// Live is the live state of the object.
+	Live live.State
+	// Applier reads from the API server. It is nil if there is nothing to read.
+	Applier *apply.Applier
+}
+
+// Load returns what the ControllerRevision of the status has, or nil if there is none, or if another
+// client has changed or deleted it. spec is the declaration of the spec, or nil: it has the data of the
+// ConfigMaps that are the same.
+func (s Store) Load(ctx context.Context, object *v1alpha2.NginxOperator, spec *Declaration) (*Declaration, error) {
+	reference := object.Status.StoredRevision
+	if reference == nil || s.Applier == nil {
+		return nil, nil
+	}
+	found := &appsv1.ControllerRevision{}
+	err := s.Applier.Reader.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: reference.Name}, found)
+	if apierrors.IsNotFound(err) || err == nil && hashOf(found.Data.Raw) != reference.Hash {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to read ControllerRevision %q: %w", reference.Name, err)
+	}
+	out, from, err := decode(found.Data.Raw)
+	if err != nil {
+		return nil, err
+	}
+	out.Content = digests{of: from.Digests, spec: spec}
+	return out, nil
+}
+
+// Last returns what was declared last of the Pods, or nil if there is no Deployment, or if another client
+// has removed its last declaration. Its children are the Deployment and, of the ConfigMaps that it mounts,
+// those that the spec renders, too.
+func (s Store) Last(ctx context.Context, object *v1alpha2.NginxOperator, spec *Declaration) (*Declaration, error) {
+	live := s.Live.Deployment()
+	if live == nil || s.Applier == nil {
+		return nil, nil
+	}
+	id, deployment, err := s.lastDeployment(ctx, object, live)
+	if deployment == nil || err != nil {
+		return nil, err
+	}
+	out := &Declaration{Change: id, Content: digests{spec: spec}}
+	if spec != nil {
+		mounted := cached.MountedConfigMaps(&deployment.Spec.Template)
+		for _, child := range spec.Children {
+			if configMap, ok := child.(*corev1.ConfigMap); ok && slices.Contains(mounted, configMap.Name) {
+				out.Children = append(out.Children, configMap)
+			}
+		}
+		out.Content = spec.Content
+	}
+	out.Children = append(out.Children, deployment)
+	return out, nil
+}
+
+// lastDeployment returns the Deployment that was declared last. Another client may have brought an earlier
+// declaration back, as kubectl rollout undo does. So it must have the Pods of the status, and is searched in
+// the ReplicaSets, to which the Deployment controller copies it.
+func (s Store) lastDeployment(
+	ctx context.Context, object *v1alpha2.NginxOperator, live *appsv1.Deployment,
+) (change.ID, *appsv1.Deployment, error) {
+	declared, err := s.declared(ctx, object, live)
+	if err != nil {
+		return "", nil, err
+	}
+	want := change.ID("")
+	if of := object.Status.DeclaredRevision; of != nil {
+		want = change.ID(of.Change)
+	}
+	if deployment, ok := declared.(*appsv1.Deployment); ok {
+		pods, err := change.PodsOf(&deployment.Spec.Template)
+		if id := change.NewID(ChangeOf(object, live).User(), pods); err != nil || want == "" || want.SamePods(id) {
+			return id, deployment, err
+		}
+	}
+	older, err := s.olderDeployments(ctx, object, live)
+	for _, one := range older {
+		if pods, err := change.PodsOf(&one.Spec.Template); err != nil || want.SamePods(change.NewID("", pods)) {
+			return want, one, err
+		}
+	}
+	return "", nil, err
+}
+
+// ChangeOf returns the ID of the Pods that a Deployment had when the operator wrote it last. Releases
+// before 0.8.0 wrote another name, for which the status has the ID.
+func ChangeOf(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) change.ID {
+	if deployment == nil {
+		return ""
+	}
+	if id := deployment.Annotations[wellknown.AnnotationChange]; id != "" {
+		return change.ID(id)
+	}
+	if of := object.Status.DeclaredRevision; of != nil && of.Revision == deployment.Labels[wellknown.LabelRecord] {
+		return change.ID(of.Change)
+	}
+	return ""
+}
+
+// declared returns the last declaration of a child, which the API server has with another version than the
+// cache. It returns a conflict if it is another child.
+func (s Store) declared(ctx context.Context, object *v1alpha2.NginxOperator, child client.Object) (client.Object, error) {
+	whole, err := s.whole(ctx, object, child)
+	if whole == nil || err != nil {
+		return nil, err
+	}
+	return s.Applier.LastDeclared(whole), nil
+}
+
+// whole returns a child as the API server has it, or nil if it is gone.
+func (s Store) whole(ctx context.Context, object *v1alpha2.NginxOperator, child client.Object) (client.Object, error) {
+	kind := live.KindOf(child)
+	whole := operand.New(kind)
+	err := s.Applier.Reader.Get(ctx, client.ObjectKeyFromObject(child), whole)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(whole, object) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to read %s %q: %w", kind, child.GetName(), err)
+	}
+	return whole, nil
+}
+
+// Earlier returns the Pods that were declared before the live ones, from the newest older ReplicaSet with a
+// ready Pod, or else from the newest older one. It is for the rollback of a rollout that a release before
+// 0.8.0 began. It returns nil if there is no such ReplicaSet.
+func (s Store) Earlier(ctx context.Context, object *v1alpha2.NginxOperator) (*Declaration, error) {
+	deployment := s.Live.Deployment()
+	if s.Applier == nil || !operand.IsMarkedAsBefore(deployment) {
+		return nil, nil
+	}
+	older, err := s.olderDeployments(ctx, object, deployment)
+	if err != nil || len(older) == 0 {
+		return nil, err
+	}
+	pods, err := change.PodsOf(&older[0].Spec.Template)
+	return &Declaration{Change: change.NewID("", pods), Children: []client.Object{older[0]}, Content: digests{}}, err
+}
+
+// olderDeployments returns the declarations of the Deployment that its older ReplicaSets have, those with a
+// ready Pod first, and then the newest.
+func (s Store) olderDeployments(
+	ctx context.Context, object *v1alpha2.NginxOperator, deployment *appsv1.Deployment,
+) ([]*appsv1.Deployment, error) {
+	list := &appsv1.ReplicaSetList{}
+	err := s.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
+	if err != nil {
+		return nil, fmt.Errorf("failed to list ReplicaSets: %w", err)
+	}
+	newest := deployment.Annotations[wellknown.AnnotationRevision]
+	older := slices.DeleteFunc(list.Items, func(one appsv1.ReplicaSet) bool {
+		return !metav1.IsControlledBy(&one, deployment) || one.Annotations[wellknown.AnnotationRevision] == newest
+	})
+	slices.SortFunc(older, func(a, b appsv1.ReplicaSet) int {
+		return cmp.Or(cmp.Compare(min(1, b.Status.ReadyReplicas), min(1, a.Status.ReadyReplicas)),
+			b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
+	})
+	var out []*appsv1.Deployment
+	for i := range older {
+		copied := &appsv1.Deployment{}
+		copied.Namespace, copied.Name, copied.Annotations = object.Namespace, object.Name, older[i].Annotations
+		if declared, ok := s.Applier.LastDeclared(copied).(*appsv1.Deployment); ok {
+			out = append(out, declared)
+		}
+	}
+	return out, nil
+}
