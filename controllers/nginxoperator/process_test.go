@@ -3,6 +3,7 @@ package nginxoperator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -258,7 +259,8 @@ func (p *process) replicaSet(deployment *appsv1.Deployment) *appsv1.ReplicaSet {
 		set.Spec = appsv1.ReplicaSetSpec{Replicas: deployment.Spec.Replicas, Template: deployment.Spec.Template}
 		p.make(set)
 	}
-	set.Annotations = map[string]string{wellknown.AnnotationRevision: fmt.Sprint(p.revision)}
+	set.Annotations = maps.Clone(deployment.Annotations)
+	set.Annotations[wellknown.AnnotationRevision] = fmt.Sprint(p.revision)
 	if err := p.Update(p.Context(), set); err != nil {
 		p.Fatal(err)
 	}

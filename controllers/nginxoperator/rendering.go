@@ -33,6 +33,10 @@ func (r *Reconciler) render(
 	case decided.Entrance != decided.Apply:
 		entrance = operand.WithoutMissing(decided.Entrance.Children, out.Missing)
 	}
+	if entrance == nil {
+		out.Running, out.Children = running, pods
+		return out, nil
+	}
 	if out.Running, err = r.reached(ctx, object, state, pods, entrance, running); err != nil {
 		return out, err
 	}

@@ -77,6 +77,17 @@ func Mark(deployment *appsv1.Deployment, id, spec string, live *appsv1.Deploymen
 	}
 }
 
+// MarkAgain writes the ID of its Pods to a Deployment as it was declared before. A release before 0.8.0
+// declared it with other names.
+func MarkAgain(deployment *appsv1.Deployment, id string) {
+	if deployment.Annotations[wellknown.AnnotationChange] != "" {
+		return
+	}
+	delete(deployment.Annotations, wellknown.AnnotationFirstDeclaration)
+	metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationChange, id)
+	metav1.SetMetaDataLabel(&deployment.ObjectMeta, wellknown.LabelRecord, "")
+}
+
 // MarkAsBefore keeps the names by which a release before 0.8.0 knows the Pods of a Deployment. An upgrade
 // alone changes no child.
 func MarkAsBefore(deployment, live *appsv1.Deployment) {

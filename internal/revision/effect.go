@@ -84,6 +84,7 @@ func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, dat
 	}
 	deployment := last.Deployment()
 	data.Change, data.Spec = last.Change, specOf(deployment)
+	operand.MarkAgain(deployment, string(last.Change))
 	out := []client.Object{}
 	for _, name := range cached.MountedConfigMaps(&deployment.Spec.Template) {
 		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: name}}

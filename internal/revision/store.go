@@ -147,20 +147,28 @@ func (s Store) whole(ctx context.Context, object *v1alpha2.NginxOperator, child 
 	return whole, nil
 }
 
-// Earlier returns the Pods that were declared before the live ones, from the newest older ReplicaSet with a
-// ready Pod, or else from the newest older one. It is for the rollback of a rollout that a release before
-// 0.8.0 began. It returns nil if there is no such ReplicaSet.
-func (s Store) Earlier(ctx context.Context, object *v1alpha2.NginxOperator) (*Declaration, error) {
+// Good returns the good Pods from an older ReplicaSet, or nil if there is none: what was stored of them is
+// lost, or a release before 0.8.0 began the rollout. Pods of such a release are not known. They are those of
+// the newest ReplicaSet with a ready Pod, or else of the newest one.
+func (s Store) Good(ctx context.Context, object *v1alpha2.NginxOperator) (*Declaration, error) {
 	deployment := s.Live.Deployment()
-	if s.Applier == nil || !operand.IsMarkedAsBefore(deployment) {
+	if s.Applier == nil || deployment == nil || object.Status.LastGoodRevision == nil {
 		return nil, nil
 	}
+	good := change.ID(object.Status.LastGoodRevision.Change)
 	older, err := s.olderDeployments(ctx, object, deployment)
-	if err != nil || len(older) == 0 {
-		return nil, err
+	for _, one := range older {
+		pods, err := change.PodsOf(&one.Spec.Template)
+		if err != nil {
+			return nil, err
+		}
+		if good.Pods() == pods || good.Pods() == "" && operand.IsMarkedAsBefore(deployment) {
+			id := change.NewID(good.User(), pods)
+			operand.MarkAgain(one, string(id))
+			return &Declaration{Change: id, Children: []client.Object{one}, Content: digests{}}, nil
+		}
 	}
-	pods, err := change.PodsOf(&older[0].Spec.Template)
-	return &Declaration{Change: change.NewID("", pods), Children: []client.Object{older[0]}, Content: digests{}}, err
+	return nil, err
 }
 
 // olderDeployments returns the declarations of the Deployment that its older ReplicaSets have, those with a

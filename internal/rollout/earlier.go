@@ -57,7 +57,7 @@ func (r Decider) goodPods(
 	case !live.SamePods(failed):
 		return r.Store.Last(ctx, object, nil)
 	}
-	return r.Store.Earlier(ctx, object)
+	return r.Store.Good(ctx, object)
 }
 
 // whileBlocked returns the decision for an object whose spec cannot be used. A change that failed before

@@ -92,6 +92,38 @@ func upgraded(release string, from left) func(*history) {
 	}
 }
 
+// failsLater requires that a rollout that 0.7.1 began is rolled back to the Pods that served, and that the
+// next change works.
+func failsLater(h *history) {
+	h.load("0.7.1", leftBehind[1])
+	before := h.Store.Revision()
+	h.Start(0)
+	h.within(20*time.Minute, "a rollback", func() bool { return h.degraded() && h.runs(oldDefault) })
+	h.during(time.Minute, "the Pods that served", func() bool { return h.runs(oldDefault) })
+	h.goesOn(before)
+}
+
+// failsAfter requires that the first change after an upgrade is rolled back to what an earlier release left.
+func failsAfter(h *history) {
+	h.load("0.7.1", leftBehind[0])
+	before := h.Store.Revision()
+	h.Start(0)
+	h.Run(time.Minute)
+	h.lose("not found")
+	h.change(useImage(badImage), entrance("2"))
+	h.within(5*time.Minute, "a rollback", func() bool { return h.degraded() && h.runs(oldDefault) })
+	h.during(90*time.Second, "S1", func() bool { return h.runs(oldDefault) && h.now().edition() == "1" })
+	h.goesOn(before)
+}
+
+// goesOn requires that the next change works, and that no request has failed.
+func (h *history) goesOn(before int64) {
+	h.Heal()
+	h.change(variable("3"), entrance("3"), useImage(ownImage))
+	h.within(15*time.Minute, "S3", func() bool { return h.current() && h.now().servesEdition("3") && h.now().edition() == "3" })
+	h.answers(before, 8080)
+}
+
 // isChild reports whether the operator writes objects of a kind for an instance.
 func isChild(of *storage.Resource) bool {
 	return slices.Contains([]*storage.Resource{
@@ -107,7 +139,10 @@ var entirely = []*storage.Resource{
 }
 
 // upgrades has the upgrades of each release in each state.
-var upgrades = fromEach("0.6.0", "0.7.1")
+var upgrades = append(fromEach("0.6.0", "0.7.1"),
+	tale{"history-18 an upgrade from 0.7.1, and its rollout fails", past(failsLater)},
+	tale{"history-18 an upgrade from 0.7.1, and the next change fails", past(failsAfter)},
+)
 
 func fromEach(releases ...string) (out []tale) {
 	for _, release := range releases {

@@ -1,0 +1,85 @@
+package nginxoperator
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// stored returns the ControllerRevisions of the object.
+func (p *process) stored() []appsv1.ControllerRevision {
+	p.Helper()
+	list := &appsv1.ControllerRevisionList{}
+	if err := p.List(p.Context(), list); err != nil {
+		p.Fatal(err)
+	}
+	return list.Items
+}
+
+// TestStoredWhileAChangeRollsOut verifies that what is in effect is stored before the Pods are replaced, and no
+// longer than until the new ones are good.
+func TestStoredWhileAChangeRollsOut(t *testing.T) {
+	p := newProcess(t)
+	p.rollOut(podReady)
+	if found := p.stored(); len(found) > 0 {
+		t.Errorf("%d are stored of a spec that is applied", len(found))
+	}
+	p.edit(withImage("nginx:other"))
+	p.rollOut(podPulling)
+	found, status := p.stored(), p.status()
+	if len(found) != 1 || status.StoredRevision == nil || status.StoredRevision.Name != found[0].Name ||
+		!strings.Contains(string(found[0].Data.Raw), fixture.Image) || strings.Contains(string(found[0].Data.Raw), "nginx:other") {
+		t.Errorf("stored %v, status %+v", found, status.StoredRevision)
+	}
+	p.rollOut(podReady)
+	if found, status := p.stored(), p.status(); len(found) > 0 || status.StoredRevision != nil || p.image() != "nginx:other" {
+		t.Errorf("stored %v, status %+v, image %s", found, status.StoredRevision, p.image())
+	}
+}
+
+// TestStoredIsLost verifies that a failed change is rolled back to the Pods of an older ReplicaSet if a tenant has
+// deleted what was stored, and that the Pods stay as they are if that has other Pods than the status says.
+func TestStoredIsLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*appsv1.ReplicaSet)
+		image  string
+	}{
+		"a ReplicaSet has it": {func(*appsv1.ReplicaSet) {}, fixture.Image},
+		"a tenant has changed it": {func(set *appsv1.ReplicaSet) {
+			key := wellknown.AnnotationLastDeclared
+			set.Annotations[key] = strings.ReplaceAll(set.Annotations[key], fixture.Image, "theirs")
+		}, "nginx:other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProcess(t)
+			p.rollOut(podReady)
+			p.edit(withImage("nginx:other"))
+			if err := p.DeleteAllOf(t.Context(), &appsv1.ControllerRevision{}, client.InNamespace(instance.Namespace)); err != nil {
+				t.Fatal(err)
+			}
+			sets := &appsv1.ReplicaSetList{}
+			if err := p.List(t.Context(), sets); err != nil || len(sets.Items) != 1 {
+				t.Fatal(sets.Items, err)
+			}
+			test.change(&sets.Items[0])
+			if err := p.Update(t.Context(), &sets.Items[0]); err != nil {
+				t.Fatal(err)
+			}
+			p.rollOut(podCrashing)
+			degraded := p.condition(v1alpha2.ConditionDegraded)
+			if p.image() != test.image || degraded.Status != metav1.ConditionTrue || degraded.Reason != v1alpha2.ReasonRolledBack {
+				t.Errorf("image %s, %+v", p.image(), degraded)
+			}
+			if isSaid := strings.Contains(degraded.Message, "not stored"); isSaid != (test.image != fixture.Image) {
+				t.Error(degraded.Message)
+			}
+		})
+	}
+}
