@@ -28,7 +28,7 @@ import (
 func (r *Reconciler) storeInEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, request rollout.StoreRequest,
 ) error {
-	child, reference, err := revision.Store{Live: state, Applier: r.Applier}.InEffect(ctx, object, request.Pods, request.Entrance)
+	child, reference, err := revision.Store{Live: state, Applier: r.Applier}.InEffect(ctx, object, request.Pods)
 	if err != nil {
 		return err
 	}

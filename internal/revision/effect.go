@@ -3,6 +3,7 @@ package revision
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,24 +17,16 @@ import (
 )
 
 // InEffect returns the ControllerRevision with what is in effect, and its reference for the status: the
-// Pods of the live Deployment and the live entrance, as they were declared last. pods and entrance are
-// stored before, and replace those of the live state; they can be nil. It returns nil if the Deployment
-// has no last declaration.
+// Pods of the live Deployment and the live entrance, as they were declared last. pods are stored before, and
+// replace those of the live Deployment; they can be nil. It returns nil if the Deployment has no last
+// declaration.
 func (s Store) InEffect(
-	ctx context.Context, object *v1alpha2.NginxOperator, pods, entrance *Declaration,
+	ctx context.Context, object *v1alpha2.NginxOperator, pods *Declaration,
 ) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {
 	data := stored{Digests: map[string]string{}, PatchedKinds: append([]string{}, object.Status.PatchedKinds...)}
 	var children []client.Object
-	take := func(from *Declaration, isTaken func(client.Object) bool) {
-		for _, child := range from.Children {
-			if isTaken(child) {
-				children = append(children, child)
-			}
-		}
-	}
-	isPods := func(child client.Object) bool { return !operand.IsEntrance(child) }
 	if pods != nil {
-		take(pods, isPods)
+		children = slices.DeleteFunc(slices.Clone(pods.Children), operand.IsEntrance)
 		data.Change, data.Generation = pods.Change, pods.Generation
 		if from, ok := pods.Content.(digests); ok {
 			data.Digests = from.of
@@ -46,17 +39,12 @@ func (s Store) InEffect(
 		}
 		children = append(children, found...)
 	}
-	if entrance != nil {
-		take(entrance, operand.IsEntrance)
-	} else {
-		found, err := s.liveEntrance(ctx, object)
-		if err != nil {
-			return nil, nil, err
-		}
-		children = append(children, found...)
+	entrance, err := s.liveChildren(ctx, object, operand.EntranceKinds()...)
+	if err != nil {
+		return nil, nil, err
 	}
 
-	raw, err := data.encode(children)
+	raw, err := data.encode(append(children, entrance...))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,25 +90,14 @@ func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, dat
 			out = append(out, declared)
 		}
 	}
-	out = append(out, deployment)
-	for _, kind := range []string{"PodDisruptionBudget", "HorizontalPodAutoscaler"} {
-		for _, child := range s.Live.Owned(kind) {
-			declared, err := s.declared(ctx, object, child)
-			if err != nil {
-				return nil, err
-			}
-			if declared != nil {
-				out = append(out, declared)
-			}
-		}
-	}
-	return out, nil
+	size, err := s.liveChildren(ctx, object, "PodDisruptionBudget", "HorizontalPodAutoscaler")
+	return slices.Concat(out, []client.Object{deployment}, size), err
 }
 
-// liveEntrance returns what was declared last of the entrance.
-func (s Store) liveEntrance(ctx context.Context, object *v1alpha2.NginxOperator) ([]client.Object, error) {
+// liveChildren returns what was declared last of the children of some kinds.
+func (s Store) liveChildren(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) ([]client.Object, error) {
 	var out []client.Object
-	for _, kind := range operand.EntranceKinds() {
+	for _, kind := range kinds {
 		for _, child := range s.Live.Owned(kind) {
 			declared, err := s.declared(ctx, object, child)
 			if err != nil {

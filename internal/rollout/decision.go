@@ -87,10 +87,10 @@ type Decision struct {
 	UntilAttempt time.Duration
 }
 
-// StoreRequest is a request to store what is in effect. What it does not have is taken from the live state.
+// StoreRequest is a request to store what is in effect.
 type StoreRequest struct {
-	// Pods and Entrance are stored already, or nil.
-	Pods, Entrance *revision.Declaration
+	// Pods are stored already, or nil for those of the live Deployment.
+	Pods *revision.Declaration
 	// HasEntrance means that the entrance of the spec is not in effect.
 	HasEntrance bool
 }
