@@ -99,10 +99,10 @@ func (s Store) lastDeployment(
 			return id, deployment, err
 		}
 	}
-	older, err := s.olderDeployments(ctx, object, live)
-	for _, one := range older {
-		if pods, err := change.PodsOf(&one.Spec.Template); err != nil || want.SamePods(change.NewID("", pods)) {
-			return want, one, err
+	copies, err := s.copies(ctx, object, live)
+	for _, one := range copies {
+		if want.SamePods(change.NewID("", one.pods)) {
+			return want, one.deployment, nil
 		}
 	}
 	return "", nil, err
@@ -147,55 +147,63 @@ func (s Store) whole(ctx context.Context, object *v1alpha2.NginxOperator, child 
 	return whole, nil
 }
 
-// Good returns the good Pods from an older ReplicaSet, or nil if there is none: what was stored of them is
-// lost, or a release before 0.8.0 began the rollout. Pods of such a release are not known. They are those of
-// the newest ReplicaSet with a ready Pod, or else of the newest one.
+// Good returns the good Pods from a ReplicaSet, or nil if none has them: what was stored of them is lost, or
+// a release before 0.8.0 began the rollout. Pods of such a release are not known. They are those of the
+// newest older ReplicaSet with a ready Pod, or else of the newest older one.
 func (s Store) Good(ctx context.Context, object *v1alpha2.NginxOperator) (*Declaration, error) {
 	deployment := s.Live.Deployment()
 	if s.Applier == nil || deployment == nil || object.Status.LastGoodRevision == nil {
 		return nil, nil
 	}
 	good := change.ID(object.Status.LastGoodRevision.Change)
-	older, err := s.olderDeployments(ctx, object, deployment)
-	for _, one := range older {
-		pods, err := change.PodsOf(&one.Spec.Template)
-		if err != nil {
-			return nil, err
-		}
-		if good.Pods() == pods || good.Pods() == "" && operand.IsMarkedAsBefore(deployment) {
-			id := change.NewID(good.User(), pods)
-			operand.MarkAgain(one, string(id))
-			return &Declaration{Change: id, Children: []client.Object{one}, Content: digests{}}, nil
+	copies, err := s.copies(ctx, object, deployment)
+	for _, one := range copies {
+		if good.Pods() == one.pods || good.Pods() == "" && operand.IsMarkedAsBefore(deployment) && !one.isNewest {
+			id := change.NewID(good.User(), one.pods)
+			operand.MarkAgain(one.deployment, string(id))
+			return &Declaration{Change: id, Children: []client.Object{one.deployment}, Content: digests{}}, nil
 		}
 	}
 	return nil, err
 }
 
-// olderDeployments returns the declarations of the Deployment that its older ReplicaSets have, those with a
-// ready Pod first, and then the newest.
-func (s Store) olderDeployments(
-	ctx context.Context, object *v1alpha2.NginxOperator, deployment *appsv1.Deployment,
-) ([]*appsv1.Deployment, error) {
+// copied is a declaration of the Deployment that a ReplicaSet has, with the hash of its Pod template.
+type copied struct {
+	deployment *appsv1.Deployment
+	pods       string
+	isNewest   bool
+}
+
+// copies returns the declarations of the Deployment that its ReplicaSets have, those with a ready Pod first,
+// and then the newest.
+func (s Store) copies(ctx context.Context, object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) ([]copied, error) {
 	list := &appsv1.ReplicaSetList{}
 	err := s.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("failed to list ReplicaSets: %w", err)
 	}
-	newest := deployment.Annotations[wellknown.AnnotationRevision]
-	older := slices.DeleteFunc(list.Items, func(one appsv1.ReplicaSet) bool {
-		return !metav1.IsControlledBy(&one, deployment) || one.Annotations[wellknown.AnnotationRevision] == newest
-	})
-	slices.SortFunc(older, func(a, b appsv1.ReplicaSet) int {
+	slices.SortFunc(list.Items, func(a, b appsv1.ReplicaSet) int {
 		return cmp.Or(cmp.Compare(min(1, b.Status.ReadyReplicas), min(1, a.Status.ReadyReplicas)),
 			b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
 	})
-	var out []*appsv1.Deployment
-	for i := range older {
-		copied := &appsv1.Deployment{}
-		copied.Namespace, copied.Name, copied.Annotations = object.Namespace, object.Name, older[i].Annotations
-		if declared, ok := s.Applier.LastDeclared(copied).(*appsv1.Deployment); ok {
-			out = append(out, declared)
+	newest := deployment.Annotations[wellknown.AnnotationRevision]
+	var out []copied
+	for i := range list.Items {
+		set := &list.Items[i]
+		if !metav1.IsControlledBy(set, deployment) {
+			continue
 		}
+		from := &appsv1.Deployment{}
+		from.Namespace, from.Name, from.Annotations = object.Namespace, object.Name, set.Annotations
+		declared, ok := s.Applier.LastDeclared(from).(*appsv1.Deployment)
+		if !ok {
+			continue
+		}
+		pods, err := change.PodsOf(&declared.Spec.Template)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, copied{declared, pods, set.Annotations[wellknown.AnnotationRevision] == newest})
 	}
 	return out, nil
 }

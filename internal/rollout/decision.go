@@ -218,8 +218,28 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 		d.Store = &StoreRequest{HasEntrance: true}
 	case found != nil && !stored.HasEntrance:
 		d.Store = &StoreRequest{Pods: found, HasEntrance: true}
+	case found == nil && stored != nil:
+		d.Store, err = r.storeAgain(ctx, object, d.Declared)
 	default:
 		d.Good, d.Entrance = found, found
 	}
-	return d, nil
+	return d, err
+}
+
+// storeAgain returns the request to store what another client has deleted or changed, or nil if the good
+// Pods are lost, too.
+func (r Decider) storeAgain(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
+) (*StoreRequest, error) {
+	out := &StoreRequest{HasEntrance: object.Status.StoredRevision.HasEntrance}
+	last, good := r.changes(object, declared)
+	if last.SamePods(good) {
+		return out, nil
+	}
+	pods, err := r.Store.Good(ctx, object)
+	if pods == nil || err != nil {
+		return nil, err
+	}
+	out.Pods = pods
+	return out, nil
 }

@@ -24,7 +24,10 @@ func (r Decider) rolledBack(
 		Blockers: []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}},
 	}
 	found, err := r.Store.Load(ctx, object, declared)
-	if err != nil {
+	if err == nil && found == nil && object.Status.StoredRevision != nil {
+		out.Store, err = r.storeAgain(ctx, object, declared)
+	}
+	if err != nil || out.Store != nil {
 		return out, err
 	}
 	out.Apply, err = r.goodPods(ctx, object, declared, declared.Change, found)

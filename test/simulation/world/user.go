@@ -148,6 +148,11 @@ func objectActions() []Action {
 		{"renew the certificate", func(w *World, _ *rand.Rand) { w.RenewCertificate() }},
 		{"delete a Deployment", func(w *World, r *rand.Rand) { w.Remove(storage.Deployments, someName(r)) }},
 		{"delete a Service", func(w *World, r *rand.Rand) { w.Remove(storage.Services, someName(r)) }},
+		{"delete what is stored", func(w *World, _ *rand.Rand) {
+			for _, found := range w.Store.List(storage.ControllerRevisions, Namespace) {
+				w.Remove(storage.ControllerRevisions, found.Name)
+			}
+		}},
 		{"pause a Deployment", func(w *World, r *rand.Rand) { w.pauseDeployment(someName(r), true) }},
 		{"resume Deployments", func(w *World, _ *rand.Rand) { w.resume() }},
 		{"wipe a status", func(w *World, r *rand.Rand) { w.WipeStatus(someName(r)) }},
