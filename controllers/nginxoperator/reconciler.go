@@ -190,7 +190,9 @@ func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, 
 		return reconciled{found, decided, failedWriting(state, again, err, &object.Spec)}, err
 	}
 	if decided.Store != nil {
-		return r.startsAgain(object, state, found, decided, r.storeInEffect(ctx, object, state, *decided.Store))
+		if isStored, err := r.storeInEffect(ctx, object, state, *decided.Store); isStored || err != nil {
+			return r.startsAgain(object, state, found, decided, err)
+		}
 	}
 	written, err := r.carryOut(ctx, object, state, decided)
 	return reconciled{found.Mounted(decided.Secrets), decided, written}, err

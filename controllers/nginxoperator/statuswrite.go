@@ -3,7 +3,6 @@ package nginxoperator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,25 +23,23 @@ import (
 )
 
 // storeInEffect stores what is in effect, and writes its hash to the status. Nothing else is written before
-// the next reconcile.
+// the next reconcile. It returns false if another client has removed the last declaration of the Deployment
+// everywhere. The change then goes on, and cannot be rolled back.
 func (r *Reconciler) storeInEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, request rollout.StoreRequest,
-) error {
+) (bool, error) {
 	child, reference, err := revision.Store{Live: state, Applier: r.Applier}.InEffect(ctx, object, request.Pods)
-	if err != nil {
-		return err
-	}
-	if child == nil {
-		return errors.New("failed to store what is in effect: the Deployment has no last declaration; it is restored by the next reconcile")
+	if child == nil || err != nil {
+		return false, err
 	}
 	if _, err := r.Applier.Apply(ctx, object, state, nil, child); err != nil {
-		return err
+		return false, err
 	}
 	reference.HasEntrance = request.HasEntrance
 	updated := *object.Status.DeepCopy()
 	updated.StoredRevision = reference
 	_, err = r.writeStatus(ctx, object, updated)
-	return err
+	return true, err
 }
 
 // deleteStored deletes the ControllerRevision of an earlier status, which no status refers to any more.

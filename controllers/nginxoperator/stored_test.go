@@ -1,10 +1,12 @@
 package nginxoperator
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,5 +83,35 @@ func TestStoredIsLost(t *testing.T) {
 				t.Error(degraded.Message)
 			}
 		})
+	}
+}
+
+// TestNothingToStore verifies that a change of a Deployment whose last declaration a tenant has removed everywhere
+// goes on, and leaves the entrance as it is until it has proven itself.
+func TestNothingToStore(t *testing.T) {
+	p := newProcess(t)
+	p.rollOut(podReady)
+	without := p.deployment()
+	delete(without.Annotations, wellknown.AnnotationLastDeclared)
+	sets := &appsv1.ReplicaSetList{}
+	if err := errors.Join(p.Update(t.Context(), without), p.List(t.Context(), sets)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sets.Items {
+		delete(sets.Items[i].Annotations, wellknown.AnnotationLastDeclared)
+		if err := p.Update(t.Context(), &sets.Items[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.edit(func(s *v1alpha2.NginxOperatorSpec) {
+		s.Image, s.Service = "nginx:other", &v1alpha2.Service{Annotations: map[string]string{"example.com/a": "b"}}
+	})
+	service := func() string { return read[corev1.Service](p, instance.Name).Annotations["example.com/a"] }
+	if p.image() != "nginx:other" || service() != "" || len(p.stored()) != 0 {
+		t.Errorf("image %s, entrance %q, stored %v", p.image(), service(), p.stored())
+	}
+	p.rollOut(podReady)
+	if p.rollOut(podReady); service() != "b" {
+		t.Errorf("entrance %q of good Pods", service())
 	}
 }

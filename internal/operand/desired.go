@@ -1,8 +1,6 @@
 package operand
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -35,14 +33,4 @@ func Desired(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
 		children = append(children, desiredIngress(object, in))
 	}
 	return append(children, desiredOptional(object, in)...)
-}
-
-// PodTemplateOf returns the Pod template of the Deployment among children, or nil.
-func PodTemplateOf(children []client.Object) *corev1.PodTemplateSpec {
-	for _, child := range children {
-		if deployment, ok := child.(*appsv1.Deployment); ok {
-			return &deployment.Spec.Template
-		}
-	}
-	return nil
 }
