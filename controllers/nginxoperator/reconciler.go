@@ -126,10 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	observed := brought.live.Observe(outcome.Children())
 	updated, untilChanged := status.Compute(object, observed, outcome, time.Now())
 
-	if status.IsNewGood(object.Status.LastGoodRevision, updated.LastGoodRevision, outcome) ||
-		len(updated.FailedRevisions) < len(object.Status.FailedRevisions) {
-		afterGood = requeue.Soon // a rollout slot may be free
-	}
+	afterGood = lookAgain(object, updated, outcome)
 	place, err = rollouts.EvaluateForFleet(updated.LastGoodRevision, outcome.Decision, failed, outcome.Failure)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(applyErr, err)
@@ -150,6 +147,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{RequeueAfter: again}, nil // the next reconcile must not wait for a back-off
 	}
 	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, brought.retry, statusErr)
+}
+
+// lookAgain returns the delay of a reconcile that follows a new status, or 0.
+func lookAgain(object *v1alpha2.NginxOperator, updated v1alpha2.NginxOperatorStatus, outcome status.Outcome) time.Duration {
+	before := &object.Status
+	switch {
+	case status.IsNewGood(before.LastGoodRevision, updated.LastGoodRevision, outcome),
+		len(updated.FailedRevisions) < len(before.FailedRevisions):
+		return requeue.Soon // a rollout slot may be free
+	case before.StoredRevision != nil && updated.StoredRevision == nil:
+		return requeue.UntilObserved // nothing needs the ConfigMaps of what was stored any more
+	}
+	return 0
 }
 
 // isWritten reports whether a Deployment has the Pod template of a declaration. Then its rollout is

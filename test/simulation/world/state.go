@@ -43,6 +43,7 @@ func (w *World) State() *check.State {
 			out.Mounted[name] = true
 		}
 	}
+	mountTemplates(out)
 	for _, found := range w.Store.List(storage.ControllerRevisions, Namespace) {
 		out.Records[found.Name] = true
 	}
@@ -65,4 +66,14 @@ func (w *World) State() *check.State {
 		}
 	}
 	return out
+}
+
+// mountTemplates adds what the Pod templates mount: a Deployment that is paused with 0 replicas has no
+// ReplicaSet yet.
+func mountTemplates(out *check.State) {
+	for _, deployment := range out.Deployments {
+		for _, name := range check.MountedConfigMaps(&deployment.Spec.Template.Spec) {
+			out.Mounted[name] = true
+		}
+	}
 }
