@@ -84,7 +84,7 @@ type FailedRevision struct {
 	AttemptTime *metav1.Time `json:"attemptTime,omitempty"`
 }
 
-// StoredRevision is a reference to the ControllerRevision with what is in effect.
+// StoredRevision is a reference to the ControllerRevision that stores the children in effect.
 type StoredRevision struct {
 	// name is the name of the ControllerRevision.
 	// +required

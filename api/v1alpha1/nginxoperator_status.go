@@ -73,9 +73,9 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
 	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
 
-	// storedRevision is the ControllerRevision with what is in effect. It exists while a change of
-	// the Pods rolls out or was rolled back, and while the spec cannot be used. The operator ignores
-	// a ControllerRevision with another hash.
+	// storedRevision references the ControllerRevision that stores the children in effect. It exists
+	// while a change of the Pods rolls out or was rolled back, and while the spec cannot be used. The
+	// operator ignores a ControllerRevision with another hash.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Stored revision"
 	StoredRevision *StoredRevision `json:"storedRevision,omitempty"`

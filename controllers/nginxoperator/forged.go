@@ -32,10 +32,7 @@ func (r *Reconciler) replace(
 	out.Applied, out.live = &applied, state
 	found := []*apply.Forged{forged}
 	if decided.Apply == decided.Declared {
-		again, err := r.rollouts(state).Render(object, decided.Declared.Inputs, operand.NewSuffix())
-		if err == nil {
-			err = r.rollouts(state).Mark(object, again)
-		}
+		again, err := r.rollouts(state).RenderAgain(object, decided.Declared, operand.NewSuffix())
 		if err == nil {
 			if decided.Entrance == decided.Declared {
 				decided.Entrance = again

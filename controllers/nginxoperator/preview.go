@@ -109,10 +109,7 @@ func (r *Reconciler) renderAdopted(
 		}
 		state = state.With(adopted...)
 		if of.Apply == of.Declared { // its names depend on the Deployment
-			again, err := r.rollouts(state).Render(object, of.Apply.Inputs, "")
-			if err == nil {
-				err = r.rollouts(state).Mark(object, again)
-			}
+			again, err := r.rollouts(state).RenderAgain(object, of.Declared, "")
 			if err != nil {
 				return rendered, state, err
 			}

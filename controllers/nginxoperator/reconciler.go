@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -114,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	if brought.Applied != nil {
 		pods = brought.Applied.Pods
 	}
-	if applyErr == nil || isWritten(object, brought.live.Deployment(), pods) {
+	if applyErr == nil || revision.HasPods(object, brought.live.Deployment(), pods) {
 		failed, untilEvaluated, err = rollouts.Evaluate(ctx, object, pods)
 		applyErr = errors.Join(applyErr, err)
 	}
@@ -160,12 +159,6 @@ func lookAgain(object *v1alpha2.NginxOperator, updated v1alpha2.NginxOperatorSta
 		return requeue.UntilObserved // nothing needs the ConfigMaps of what was stored any more
 	}
 	return 0
-}
-
-// isWritten reports whether a Deployment has the Pod template of a declaration. Then its rollout is
-// evaluated, whatever became of the other children.
-func isWritten(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, of *revision.Declaration) bool {
-	return of != nil && revision.ChangeOf(object, deployment).SamePods(of.Change)
 }
 
 // reconciled has the results of bring.

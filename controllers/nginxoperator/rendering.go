@@ -26,16 +26,13 @@ func (r *Reconciler) render(
 		return out, err
 	}
 	pods := sized(object, state, decided)
-	entrance := pods
-	switch {
-	case decided.Entrance == nil:
-		entrance, pods = nil, slices.DeleteFunc(slices.Clone(pods), operand.IsEntrance)
-	case decided.Entrance != decided.Apply:
-		entrance = operand.WithoutMissing(decided.Entrance.Children, out.Missing)
-	}
-	if entrance == nil {
-		out.Running, out.Children = running, pods
+	if decided.Entrance == nil {
+		out.Running, out.Children = running, slices.DeleteFunc(pods, operand.IsEntrance)
 		return out, nil
+	}
+	entrance := pods
+	if decided.Entrance != decided.Apply {
+		entrance = operand.WithoutMissing(decided.Entrance.Children, out.Missing)
 	}
 	if out.Running, err = r.reached(ctx, object, state, pods, entrance, running); err != nil {
 		return out, err
@@ -51,7 +48,7 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 	if decided.Good != nil {
 		proven = decided.Good
 	}
-	sized := ptr.To(*object)
+	size := ptr.To(*object)
 	scaler := revision.ChildOf[*autoscalingv2.HorizontalPodAutoscaler](proven.Children)
 	switch {
 	case object.Spec.Autoscaling == nil:
@@ -59,7 +56,7 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 	case operand.CanScale(proven.Deployment(), &object.Spec):
 		scaler = operand.DesiredAutoscaler(object)
 	default:
-		sized.Spec.Autoscaling = operand.AutoscalingOf(scaler) // as far as it is valid for the good Pods
+		size.Spec.Autoscaling = operand.AutoscalingOf(scaler) // as far as it is valid for the good Pods
 	}
 
 	var out []client.Object
@@ -80,14 +77,14 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 		switch child := child.(type) {
 		case *appsv1.Deployment:
 			deployment := child.DeepCopy()
-			if decided.Apply != decided.Declared || sized.Spec.Autoscaling != object.Spec.Autoscaling {
-				deployment = operand.Sized(child, declared, sized, state.Deployment())
+			if decided.Apply != decided.Declared || size.Spec.Autoscaling != object.Spec.Autoscaling {
+				deployment = operand.Sized(child, declared, size, state.Deployment())
 			}
 			if decided.Attempt != nil && decided.Apply == decided.Declared {
 				operand.SetCareful(deployment)
 			}
 			out = append(out, deployment)
-			out = append(out, operand.SizeOf(sized, deployment, budget, scaler)...)
+			out = append(out, operand.SizeOf(size, deployment, budget, scaler)...)
 		case *autoscalingv2.HorizontalPodAutoscaler:
 		default:
 			if !operand.IsBudget(child) {

@@ -22,9 +22,9 @@ import (
 	"github.com/example/nginx-operator/internal/status"
 )
 
-// storeInEffect stores what is in effect, and writes its hash to the status. Nothing else is written before
+// storeInEffect stores the children in effect, and writes their hash to the status. Nothing else is written before
 // the next reconcile. It returns false if another client has removed the last declaration of the Deployment
-// everywhere. The change then goes on, and cannot be rolled back.
+// everywhere. The change then continues, and cannot be rolled back.
 func (r *Reconciler) storeInEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, request rollout.StoreRequest,
 ) (bool, error) {

@@ -56,7 +56,7 @@ type Bridges struct {
 
 // newNames returns the future names of the ports of the Service, by number, and reports whether one
 // of them changes.
-func newNames(live []corev1.ServicePort, ports []corev1.ServicePort) (names map[int32]string, renamed bool) {
+func newNames(live, ports []corev1.ServicePort) (names map[int32]string, renamed bool) {
 	names = map[int32]string{}
 	for _, before := range live {
 		for _, port := range ports {

@@ -119,9 +119,9 @@ type verdict struct {
 	blockers      []failure.Failure
 }
 
-// resolveConfig renders the configuration, and checks it if it is in a ConfigMap, of which it returns a
-// hash of the server blocks. An inline configuration was checked with the spec. If the spec is invalid, the check of a ConfigMap would
-// report the errors of the spec, so there is none.
+// resolveConfig renders the configuration, and returns a hash of the server blocks of a ConfigMap. It
+// checks a configuration in a ConfigMap. An inline one was checked with the spec. If the spec is invalid,
+// the check of a ConfigMap would report the errors of the spec, so there is none.
 func (r Resolver) resolveConfig(
 	ctx context.Context, object *v1alpha2.NginxOperator, valid bool,
 ) (out operand.Configuration, servers string, blockers []failure.Failure, err error) {

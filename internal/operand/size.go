@@ -50,12 +50,11 @@ func setRollout(deployment *appsv1.Deployment, object *v1alpha2.NginxOperator) {
 func SizeOf(
 	object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, budget client.Object, scaler *autoscalingv2.HorizontalPodAutoscaler,
 ) []client.Object {
-	in := Inputs{Image: ""}
 	version := deployment.Labels[wellknown.LabelVersion]
 	var out []client.Object
 	if needsPodDisruptionBudget(ptr.Deref(deployment.Spec.Replicas, 1)) {
 		if budget == nil {
-			budget = desiredPodDisruptionBudget(object, in)
+			budget = desiredPodDisruptionBudget(object, Inputs{})
 		}
 		out = append(out, budget.DeepCopyObject().(client.Object))
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// InEffect returns the ControllerRevision with what is in effect, and its reference for the status: the
-// Pods of the live Deployment and the live entrance, as they were declared last. pods are stored before, and
-// replace those of the live Deployment; they can be nil. It returns nil if the Deployment has no last
-// declaration.
+// InEffect returns the ControllerRevision that stores the children in effect, and its reference for the
+// status: the Pods of the live Deployment and the live entrance, as they were declared last. pods replace
+// those of the live Deployment if they are stored already; they can be nil. It returns nil if the Deployment
+// has no last declaration.
 func (s Store) InEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, pods *Declaration,
 ) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {

@@ -65,7 +65,7 @@ func (s Store) Last(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 	if deployment == nil || err != nil {
 		return nil, err
 	}
-	out := &Declaration{Change: id, Content: digests{spec: spec}}
+	out := &Declaration{Change: id, Content: digests{}}
 	if spec != nil {
 		mounted := cached.MountedConfigMaps(&deployment.Spec.Template)
 		for _, child := range spec.Children {
@@ -121,6 +121,12 @@ func ChangeOf(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) cha
 		return change.ID(of.Change)
 	}
 	return ""
+}
+
+// HasPods reports whether a Deployment has the Pods of a declaration, even if another child could not be
+// written. Both can be nil.
+func HasPods(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, of *Declaration) bool {
+	return of != nil && ChangeOf(object, deployment).SamePods(of.Change)
 }
 
 // declared returns the last declaration of a child, which the API server has with another version than the

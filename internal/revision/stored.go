@@ -18,7 +18,7 @@ import (
 // maxBytes is the limit for the data of a ControllerRevision. etcd accepts requests of up to 1.5 MiB.
 const maxBytes = 1_400_000
 
-// stored is the data of the ControllerRevision with what is in effect.
+// stored is the data of the ControllerRevision that stores the children in effect.
 type stored struct {
 	// Change identifies the Pods, and Generation is that of their spec, or 0.
 	Change     change.ID `json:"change"`
@@ -43,39 +43,38 @@ func (s stored) encode(children []client.Object) ([]byte, error) {
 	}
 	raw, err := json.Marshal(s)
 	if err != nil {
-		return nil, fmt.Errorf("failed to encode what is in effect: %w", err)
+		return nil, fmt.Errorf("failed to encode the children in effect: %w", err)
 	}
 	// Sorted fields, so that the hash does not depend on who encodes the data again.
 	var sorted map[string]any
 	if err := utiljson.Unmarshal(raw, &sorted); err != nil {
-		return nil, fmt.Errorf("failed to encode what is in effect: %w", err)
+		return nil, fmt.Errorf("failed to encode the children in effect: %w", err)
 	}
 	if raw, err = json.Marshal(sorted); err == nil && len(raw) > maxBytes {
-		err = errors.New("what is in effect is too large to be stored")
+		err = errors.New("the children in effect are too large to be stored")
 	}
 	return raw, err
 }
 
-// decode reverses encode. The data is the operator's own, because its hash is that of the status.
+// decode reverses encode. The declaration has no Content yet. The data is the operator's own, because its
+// hash is that of the status.
 func decode(raw []byte) (*Declaration, stored, error) {
 	var from stored
 	if err := json.Unmarshal(raw, &from); err != nil {
-		return nil, from, fmt.Errorf("failed to decode what is in effect: %w", err)
+		return nil, from, fmt.Errorf("failed to decode the children in effect: %w", err)
 	}
-	out := &Declaration{
-		Change: from.Change, Generation: from.Generation, Content: digests{of: from.Digests}, PatchedKinds: from.PatchedKinds,
-	}
+	out := &Declaration{Change: from.Change, Generation: from.Generation, PatchedKinds: from.PatchedKinds}
 	for _, text := range from.Children {
 		var meta metav1.TypeMeta
 		if err := json.Unmarshal(text, &meta); err != nil {
-			return nil, from, fmt.Errorf("failed to decode what is in effect: %w", err)
+			return nil, from, fmt.Errorf("failed to decode the children in effect: %w", err)
 		}
 		child := operand.New(meta.Kind)
 		if child == nil {
-			return nil, from, fmt.Errorf("failed to decode what is in effect: there is no kind %q", meta.Kind)
+			return nil, from, fmt.Errorf("failed to decode the children in effect: there is no kind %q", meta.Kind)
 		}
 		if err := json.Unmarshal(text, child); err != nil {
-			return nil, from, fmt.Errorf("failed to decode what is in effect: %w", err)
+			return nil, from, fmt.Errorf("failed to decode the children in effect: %w", err)
 		}
 		out.Children = append(out.Children, child)
 	}

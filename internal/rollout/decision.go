@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -122,7 +123,7 @@ func (r Decider) Decide(
 	}
 	out.Place, out.Retries = found.place, found.retries
 	if found.retries != nil && out.State == StateCurrent {
-		out.Attempt = firstOf(out.Attempt, found.retries)
+		out.Attempt = cmp.Or(out.Attempt, found.retries)
 	}
 	return out, err
 }
@@ -137,20 +138,13 @@ func (r Decider) DecideWithoutFleet(
 	return r.decide(ctx, object, declared)
 }
 
-func firstOf(a, b *v1alpha2.FailedRevision) *v1alpha2.FailedRevision {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
 // decide is Decide for an object that does not wait for a slot.
 func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration) (Decision, error) {
 	forgotten, err := r.forgotten(object, declared)
 	if err != nil {
 		return Decision{}, err
 	}
-	failed := firstOf(FailedOf(&object.Status, declared.Change), forgotten)
+	failed := cmp.Or(FailedOf(&object.Status, declared.Change), forgotten)
 	automatic := defaults.RolloutOf(&object.Spec).AutomaticRollback
 	if failed != nil && automatic {
 		mended, err := r.Inputs.IsMended(ctx, object, failed)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -67,8 +68,11 @@ func (r Decider) goodPods(
 // stays failed.
 func (r Decider) whileBlocked(ctx context.Context, object *v1alpha2.NginxOperator, blockers []failure.Failure) (Decision, error) {
 	out := Decision{State: StateBlocked, Blockers: blockers}
+	if object.Spec.Paused {
+		return out, nil
+	}
 	found, err := r.Store.Load(ctx, object, nil)
-	if err != nil || object.Spec.Paused {
+	if err != nil {
 		return out, err
 	}
 	last, good := r.changes(object, nil)
@@ -129,7 +133,7 @@ func (r Decider) whileWaiting(
 	out := Decision{State: StateWaiting, Declared: declared}
 	if failed := found.retries; failed != nil {
 		out.State = StateRolledBack
-		latest := firstOf(FailedOf(&object.Status, declared.Change), failed)
+		latest := cmp.Or(FailedOf(&object.Status, declared.Change), failed)
 		out.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(latest)}}
 	}
 	var err error

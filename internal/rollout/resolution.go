@@ -57,7 +57,7 @@ func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*
 	if err != nil || len(found.Invalid) > 0 {
 		return nil, found, err
 	}
-	out, err := r.Render(object, in, "")
+	out, err := r.render(object, in, "")
 	if refused := (operand.NotPatched{}); errors.As(err, &refused) {
 		found.Invalid = []failure.Failure{{Reason: v1alpha2.ReasonInvalidConfiguration, Message: refused.Error()}}
 		return nil, found, nil
@@ -65,9 +65,18 @@ func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*
 	return out, found, err
 }
 
-// Render returns the declaration of a spec with these inputs. The names of the ConfigMaps end with the suffix,
-// or with that of the live Deployment for "".
-func (r Decider) Render(object *v1alpha2.NginxOperator, in operand.Inputs, suffix string) (*revision.Declaration, error) {
+// RenderAgain returns a marked declaration of a spec for another live state, or with another suffix in the
+// names of its ConfigMaps. For "", they end with the suffix of the live Deployment.
+func (r Decider) RenderAgain(object *v1alpha2.NginxOperator, before *revision.Declaration, suffix string) (*revision.Declaration, error) {
+	out, err := r.render(object, before.Inputs, suffix)
+	if err != nil {
+		return nil, err
+	}
+	return out, r.Mark(object, out)
+}
+
+// render returns the declaration of a spec with these inputs. The suffix is that of RenderAgain.
+func (r Decider) render(object *v1alpha2.NginxOperator, in operand.Inputs, suffix string) (*revision.Declaration, error) {
 	running, err := r.Live.Running()
 	if err != nil {
 		return nil, err

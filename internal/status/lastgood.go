@@ -25,7 +25,7 @@ const maxFailed = 4
 func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.GoodRevision {
 	before := object.Status.LastGoodRevision
 	if result.Applied == nil || result.Applied.Pods == nil || object.Spec.Paused || state.Deployment == nil ||
-		result.Failure != nil && (result.Replaced || !hasPods(object, state, result.Applied.Pods)) {
+		result.Failure != nil && (result.Replaced || !revision.HasPods(object, state.Deployment, result.Applied.Pods)) {
 		return before
 	}
 	progress, applied := health.ProgressOf(state.Deployment), result.Applied.Pods
@@ -44,12 +44,6 @@ func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcom
 		Revision: rollout.NameOf(object, applied.Change), Change: string(applied.Change), Image: applied.Image(),
 		ConfigHash: applied.ConfigHash(), Time: metav1.Now(),
 	}
-}
-
-// hasPods reports whether the Deployment has the Pods of a declaration, although another child could
-// not be written.
-func hasPods(object *v1alpha2.NginxOperator, state live.Observed, of *revision.Declaration) bool {
-	return revision.ChangeOf(object, state.Deployment).SamePods(of.Change)
 }
 
 // IsNewGood reports whether the last good revision has changed. The first one counts only if the
@@ -118,7 +112,7 @@ func storedRevision(
 func declaredRevision(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.DeclaredRevision {
 	before, applied := object.Status.DeclaredRevision, result.Applied
 	if state.Deployment == nil || operand.IsMarkedAsBefore(state.Deployment) || applied == nil || applied.Pods == nil ||
-		object.Spec.Paused || result.Failure != nil && !hasPods(object, state, applied.Pods) {
+		object.Spec.Paused || result.Failure != nil && !revision.HasPods(object, state.Deployment, applied.Pods) {
 		return before
 	}
 	id := applied.Pods.Change

@@ -32,8 +32,8 @@ func newRollback(c *cli) *cobra.Command {
 automatic rollback, use it to make the spec match the running Pods. The command shows the
 difference, and asks for confirmation.
 
-The operator stores what is in effect only until the next change has proven itself. For older
-revisions, use your version control. The command does not change ConfigMaps and Secrets that
+The operator stores the last good revision only until all Pods of the next one are ready. For
+older revisions, use your version control. The command does not change ConfigMaps and Secrets that
 the spec references.`,
 		Example: "  kubectl nginx rollback web --dry-run\n  kubectl nginx rollback web --yes --wait",
 	}

@@ -82,7 +82,7 @@ func (s *settings) infer(running *appsv1.Deployment) {
 	}
 }
 
-// deployment returns the Deployment of an instance, or nil if there is none.
+// deployment returns the Deployment of an instance, or nil if it does not exist.
 func (p *Planner) deployment(ctx context.Context, object *v1alpha2.NginxOperator) (*appsv1.Deployment, error) {
 	out := &appsv1.Deployment{}
 	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), out)
