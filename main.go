@@ -23,7 +23,6 @@ import (
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/controllers/storagemigration"
 	"github.com/example/nginx-operator/internal/access"
-	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/guard"
@@ -76,22 +75,19 @@ func run(ctx context.Context, args []string) error {
 	if len(opts.WatchNamespaces) > 0 {
 		permissions = access.New(ctrl.Log)
 	}
-	all := census.New(opts.WatchNamespaces...)
-	mgr, err := newManager(cfg, opts, all, permissions)
+	mgr, err := newManager(cfg, opts, permissions)
 	if err != nil {
 		return err
 	}
-	if err := setupControllers(mgr, opts, all, permissions); err != nil {
+	if err := setupControllers(mgr, opts, permissions); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "image", opts.NginxImage)
 	return mgr.Start(ctx)
 }
 
-func newManager(
-	cfg *rest.Config, opts *options.Options, all *census.Census, permissions *access.Namespaces,
-) (*operatormanager.Manager, error) {
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all, permissions)
+func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Namespaces) (*operatormanager.Manager, error) {
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), permissions)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +109,12 @@ func newManager(
 }
 
 // setupControllers adds the controller, the webhooks and the liveness check to the manager.
-func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *census.Census, permissions *access.Namespaces) error {
-	counts, err := metrics.New(ctrlmetrics.Registry, all)
+func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permissions *access.Namespaces) error {
+	instances := operatormanager.NewInstances(mgr.GetCache(), permissions)
+	if err := mgr.Add(instances); err != nil {
+		return fmt.Errorf("failed to add the list of all instances: %w", err)
+	}
+	counts, err := metrics.New(ctrlmetrics.Registry, instances.List)
 	if err != nil {
 		return fmt.Errorf("failed to register metrics: %w", err)
 	}
@@ -147,7 +147,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
 	}
 	watchdog := operatormanager.NewWatchdog(stuckAfter)
-	watchdog.WatchQueue(idleAfter, mgr.Elected(), all.Waiting)
+	watchdog.WatchQueue(idleAfter, mgr.Elected(), instances.Waiting)
 	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
 	controllerOptions := operatormanager.ControllerOptions()
 	controllerOptions.MaxConcurrentReconciles = opts.MaxConcurrentReconciles
@@ -159,7 +159,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, all *
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
 	if err := mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Names: operatormanager.Names(mgr.GetCache(), all, permissions),
+		Gate: reconciler.Fleet, Names: instances.Names,
 		Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
 		Log: ctrl.Log.WithName("fleet"),
 	}); err != nil {

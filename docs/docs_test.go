@@ -26,7 +26,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
-	"github.com/example/nginx-operator/internal/census"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/validation"
 )
@@ -123,7 +123,7 @@ func TestEveryFailureIsCounted(t *testing.T) {
 			want = append(want, row[1])
 		}
 	}
-	if diff := cmp.Diff(want, census.BlockingReasons(), cmpopts.SortSlices(strings.Compare)); diff != "" {
+	if diff := cmp.Diff(want, cached.BlockingReasons(), cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("counted reasons (-table +counted):\n%s", diff)
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/cached"
-	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
@@ -70,7 +69,7 @@ func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *proc
 	}
 	p.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{Create: p.create, Patch: p.patch}).Build()
 
-	counts, err := metrics.New(prometheus.NewRegistry(), census.New())
+	counts, err := metrics.New(prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -14,8 +15,15 @@ import (
 )
 
 // AnnotationPart marks a part. Its value is the hash of a child, or the hashes of the spec and of the
-// status of an NginxOperator. It exists only in the memory of this process.
-const AnnotationPart = "internal.operator.example.com/part"
+// status of an NginxOperator. It exists only in the memory of this process, and its name is random, so
+// no client can create an object that looks like a part.
+var AnnotationPart = "internal.operator.example.com/part-" + rand.String(randomChars)
+
+const randomChars = 20
+
+// AnyReference is the value of an index of references for a part with so many references that the
+// cache does not have them. Such an object can need every object of its namespace.
+const AnyReference = "*"
 
 // seed is random, so no client can create two contents with the same hash.
 var seed = maphash.MakeSeed()

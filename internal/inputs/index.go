@@ -81,22 +81,23 @@ func namedSecrets(spec *v1alpha2.NginxOperatorSpec) []string {
 func Referrers(reader client.Reader, index string) reference.Referrers {
 	return func(ctx context.Context, key types.NamespacedName) []reconcile.Request {
 		specs, deployments := &v1alpha2.NginxOperatorList{}, &appsv1.DeploymentList{}
-		for _, list := range []client.ObjectList{specs, deployments} {
-			err := reader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{index: key.Name},
-				client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
-			if err != nil {
-				log.FromContext(ctx).Error(err, "Failed to find who names an object", "index", index, "name", key)
-				return nil
-			}
-		}
-
 		var names []string
-		for i := range specs.Items {
-			names = append(names, specs.Items[i].Name)
-		}
-		for i := range deployments.Items {
-			if name := cached.ControllingInstance(&deployments.Items[i]); name != "" {
-				names = append(names, name)
+		for _, value := range []string{key.Name, cached.AnyReference} {
+			for _, list := range []client.ObjectList{specs, deployments} {
+				err := reader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{index: value},
+					client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+				if err != nil {
+					log.FromContext(ctx).Error(err, "Failed to find who names an object", "index", index, "name", key)
+					return nil
+				}
+			}
+			for i := range specs.Items {
+				names = append(names, specs.Items[i].Name)
+			}
+			for i := range deployments.Items {
+				if name := cached.ControllingInstance(&deployments.Items[i]); name != "" {
+					names = append(names, name)
+				}
 			}
 		}
 		var out []reconcile.Request

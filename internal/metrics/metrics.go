@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/census"
+	"github.com/example/nginx-operator/internal/cached"
 )
 
 // Metrics counts writes of children and measures the time to Ready. Create it with New.
@@ -34,8 +35,11 @@ type start struct {
 	at         time.Time
 }
 
-// New returns the metrics and registers them. They include the number of objects in the census.
-func New(registry prometheus.Registerer, all *census.Census) (*Metrics, error) {
+// Instances returns all NginxOperators, or false if this replica does not have them.
+type Instances func(ctx context.Context) ([]v1alpha2.NginxOperator, bool)
+
+// New returns the metrics and registers them. They include the number of NginxOperators.
+func New(registry prometheus.Registerer, instances Instances) (*Metrics, error) {
 	m := &Metrics{
 		childWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nginx_operator_child_writes_total",
@@ -48,7 +52,7 @@ func New(registry prometheus.Registerer, all *census.Census) (*Metrics, error) {
 		}),
 		started: map[types.NamespacedName]start{},
 	}
-	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{all}} {
+	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{instances}} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -95,7 +99,7 @@ func (m *Metrics) Forget(object types.NamespacedName) {
 
 // objects counts the objects of the cache by the status of their Ready condition, and by the
 // reasons in status.blockedBy.
-type objects struct{ all *census.Census }
+type objects struct{ instances Instances }
 
 var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	"NginxOperators by the status of their Ready condition (True, False, Unknown). Only the leader reports them.",
@@ -143,7 +147,8 @@ func (o *objects) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (o *objects) Collect(metrics chan<- prometheus.Metric) {
-	if !o.all.Synced() {
+	instances, complete := o.instances(context.Background())
+	if !complete {
 		// This replica is a standby, or its cache is not filled yet. An invalid metric would fail the
 		// whole scrape.
 		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
@@ -154,18 +159,19 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	blocked := map[string]int{}
 	counts := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
 	certificates, now := map[string]int{"expired": 0, "7d": 0, "30d": 0, "more": 0}, time.Now()
-	for _, one := range o.all.Entries() {
-		counts[one.Ready]++
-		if one.Unreadable {
+	for i := range instances {
+		state := cached.StateOf(&instances[i])
+		counts[state.Ready]++
+		if state.Unreadable {
 			unreadable++
 		}
-		if one.Waiting {
+		if state.Waiting {
 			waiting++
 		}
-		for _, expiry := range one.Expiries {
+		for _, expiry := range state.Expiries {
 			certificates[leftOf(expiry, now)]++
 		}
-		for _, reason := range one.Blocking {
+		for _, reason := range state.Blocking {
 			blocked[reason]++
 		}
 	}
@@ -177,7 +183,7 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	for status, count := range counts {
 		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), string(status))
 	}
-	for _, reason := range census.BlockingReasons() {
+	for _, reason := range cached.BlockingReasons() {
 		metrics <- prometheus.MustNewConstMetric(blockedDesc, prometheus.GaugeValue, float64(blocked[reason]), reason)
 	}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,13 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
-	fcache "k8s.io/client-go/tools/cache/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/census"
 )
 
 func newObject(name string, ready metav1.ConditionStatus) *v1alpha2.NginxOperator {
@@ -27,21 +25,12 @@ func newObject(name string, ready metav1.ConditionStatus) *v1alpha2.NginxOperato
 
 func newMetrics(t *testing.T, objects ...*v1alpha2.NginxOperator) (*Metrics, *prometheus.Registry) {
 	t.Helper()
-	source := fcache.NewFakeControllerSource()
-	t.Cleanup(source.Shutdown)
+	var all []v1alpha2.NginxOperator
 	for _, object := range objects {
-		source.Add(object)
-	}
-	all, informer := census.New(), toolscache.NewSharedIndexInformer(source, &v1alpha2.NginxOperator{}, 0, nil)
-	if err := all.Follow(informer); err != nil {
-		t.Fatal(err)
-	}
-	go informer.RunWithContext(t.Context())
-	if !all.Wait(t.Context()) {
-		t.Fatal("the census is not complete")
+		all = append(all, *object)
 	}
 	registry := prometheus.NewRegistry()
-	m, err := New(registry, all)
+	m, err := New(registry, func(context.Context) ([]v1alpha2.NginxOperator, bool) { return all, true })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,26 +14,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// TestReferrersAreFound verifies that an NginxOperator is found by each of its references, whatever
-// their number, and by nothing else. One with more references than the packed form has is found by
-// every name of its namespace.
-func TestReferrersAreFound(t *testing.T) {
+// TestReferences verifies that an NginxOperator is found by each of its references, and by nothing
+// else. A part with too many references is found by AnyReference.
+func TestReferences(t *testing.T) {
 	t.Parallel()
-	form := newPacking(&v1alpha2.NginxOperator{}, newRecent())
-	fieldsOf := func(text func(*v1alpha2.NginxOperatorSpec) string) func(client.Object) []string {
-		return func(object client.Object) []string {
-			return strings.Fields(text(&object.(*v1alpha2.NginxOperator).Spec))
-		}
+	references := References{
+		"configMap": func(object client.Object) []string {
+			return strings.Fields(object.(*v1alpha2.NginxOperator).Spec.Image)
+		},
+		"secret": func(object client.Object) []string {
+			return strings.Fields(object.(*v1alpha2.NginxOperator).Spec.ForceRedeploy)
+		},
 	}
-	form.index = referencesOf(Indexes{
-		"configMap": fieldsOf(func(spec *v1alpha2.NginxOperatorSpec) string { return spec.Image }),
-		"secret":    fieldsOf(func(spec *v1alpha2.NginxOperatorSpec) string { return spec.ForceRedeploy }),
-	})
-	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{referenceIndex: bucketsOfReferences})
+	indexers := toolscache.Indexers{}
+	references.addIndexers(indexers, &v1alpha2.NginxOperator{})
+	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers)
+	transform := references.bounded(slimNginxOperator)
 	names := func(count int) string {
 		var out []string
 		for i := range count {
@@ -41,11 +40,13 @@ func TestReferrersAreFound(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
+	large := &v1alpha2.Config{Inline: strings.Repeat("x", maxCached)}
 	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{
-		"none": {}, "one": {Image: "page-0"}, "secret": {ForceRedeploy: "page-0"}, "few": {Image: names(maxBuckets)},
-		"many": {Image: names(maxHashes)}, "most": {Image: names(maxHashes), ForceRedeploy: "page-0"},
+		"none": {}, "one": {Image: "page-0"}, "secret": {ForceRedeploy: "page-0"}, "few": {Image: names(3)},
+		"large": {Image: "page-0", Config: large}, "none-large": {Config: large},
+		"many": {Image: names(9)}, "many-large": {ForceRedeploy: "page-0", Image: names(9), Config: large},
 	} {
-		object, err := form.pack(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: spec})
+		object, err := transform(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: spec})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,24 +55,21 @@ func TestReferrersAreFound(t *testing.T) {
 		}
 	}
 	for query, want := range map[[2]string]string{
-		{"configMap", "shop/page-0"}:  "few many most one",
-		{"configMap", "shop/page-7"}:  "few many most",
-		{"configMap", "shop/page-8"}:  "many most",
-		{"configMap", "shop/other"}:   "most",
-		{"secret", "shop/page-0"}:     "most secret",
+		{"configMap", "shop/page-0"}:  "few large one",
+		{"configMap", "shop/page-2"}:  "few",
+		{"configMap", "shop/page-3"}:  "",
+		{"configMap", "shop/*"}:       "many many-large",
+		{"secret", "shop/page-0"}:     "many-large secret",
+		{"secret", "shop/*"}:          "",
 		{"configMap", "other/page-0"}: "",
 	} {
-		items, err := packedIndexer{stored, form}.ByIndex(fieldPrefix+query[0], query[1])
+		keys, err := stored.IndexKeys(fieldPrefix+query[0], query[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		for _, item := range items {
-			got = append(got, item.(*v1alpha2.NginxOperator).Name)
-		}
-		slices.Sort(got)
-		if strings.Join(got, " ") != want {
-			t.Errorf("%v: got %v, want %s", query, got, want)
+		slices.Sort(keys)
+		if got := strings.ReplaceAll(strings.Join(keys, " "), "shop/", ""); got != want {
+			t.Errorf("%v: got %s, want %s", query, got, want)
 		}
 	}
 }
@@ -105,43 +103,5 @@ func TestInstanceIndex(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-// TestInstancesShareBuckets verifies that a list has only the objects of its instance, although another
-// instance has the same bucket.
-func TestInstancesShareBuckets(t *testing.T) {
-	t.Parallel()
-	instances, buckets := []string{}, map[string]string{}
-	for i := 0; len(instances) == 0; i++ { // ends after at most one more than there are buckets
-		name := fmt.Sprint("web-", i)
-		if other, found := buckets[bucketOf("shop/"+name)]; found {
-			instances = []string{name, other}
-		}
-		buckets[bucketOf("shop/"+name)] = name
-	}
-	form := newPacking(&corev1.Pod{}, newRecent())
-	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{fieldPrefix + cached.InstanceIndex: bucketsOf})
-	for _, instance := range append(instances, "") {
-		meta := metav1.ObjectMeta{Namespace: "shop", Name: "pod-of-" + instance, Labels: wellknown.Selector(instance)}
-		pod, err := form.pack(&corev1.Pod{ObjectMeta: meta})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := stored.Add(pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if keys, err := stored.IndexKeys(fieldPrefix+cached.InstanceIndex, bucketOf("shop/"+instances[0])); len(keys) != 2 || err != nil {
-		t.Errorf("the bucket has %v, %v", keys, err)
-	}
-	for _, instance := range instances {
-		items, err := packedIndexer{stored, form}.ByIndex(fieldPrefix+cached.InstanceIndex, "shop/"+instance)
-		if len(items) != 1 || items[0].(*corev1.Pod).Name != "pod-of-"+instance || err != nil {
-			t.Errorf("%s has %v, %v", instance, items, err)
-		}
-	}
-	if items, err := (packedIndexer{stored, form}).ByIndex(fieldPrefix+cached.InstanceIndex, "shop/"); len(items) != 0 || err != nil {
-		t.Errorf("no instance has %v, %v", items, err)
 	}
 }

@@ -20,13 +20,12 @@ import (
 // pageSize is the page size of a list after a list that did not end in time.
 const pageSize = 500
 
-// lister lists objects in their packed form. It has at most one whole object at a time. A watch needs
-// no such help: the reflector transforms each event before it stores it.
+// lister lists objects, and transforms each before it decodes the next one. A watch needs no such
+// help: the informer transforms each event before it stores it.
 type lister struct {
 	inner toolscache.ListerWatcherWithContext
 	kind  reflect.Type
-	// pack returns the packed form of an object.
-	pack func(any) (any, error)
+	transform toolscache.TransformFunc
 	// paged is true if a list was incomplete. An API server ends a list after a minute.
 	paged bool
 }
@@ -48,17 +47,17 @@ func (l *lister) list(ctx context.Context, options metav1.ListOptions) (runtime.
 	return out, nil
 }
 
-// keep returns the packed form of an item.
+// keep returns the transformed form of an item.
 func (l *lister) keep(item runtime.Object) (runtime.Object, error) {
-	stored, err := l.pack(item)
+	transformed, err := l.transform(item)
 	if err != nil {
 		return nil, err
 	}
-	out, ok := stored.(runtime.Object)
+	object, ok := transformed.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("a list has a %T", stored)
+		return nil, fmt.Errorf("a list has a %T", transformed)
 	}
-	return out, nil
+	return object, nil
 }
 
 // decode decodes an item.

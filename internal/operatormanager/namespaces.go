@@ -1,7 +1,6 @@
 package operatormanager
 
 import (
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
@@ -39,20 +38,3 @@ func inNamespaces(out cache.ByObject, namespaces []string) cache.ByObject {
 
 // inquiry is an argument of a transform that asks for the namespace of its cache.
 type inquiry struct{ namespace string }
-
-// scopedInformer sets the namespace of its lister when the cache sets the transform, which it does
-// before the start of the informer.
-type scopedInformer struct {
-	toolscache.SharedIndexInformer
-	lister *oneByOne
-}
-
-// SetTransform implements toolscache.SharedInformer.
-func (s scopedInformer) SetTransform(transform toolscache.TransformFunc) error {
-	asked := &inquiry{}
-	if _, err := transform(asked); err != nil {
-		return err
-	}
-	s.lister.namespace = asked.namespace
-	return s.SharedIndexInformer.SetTransform(transform)
-}

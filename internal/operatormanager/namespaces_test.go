@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/scheme"
 )
 
@@ -87,7 +86,7 @@ func TestCacheOfNamespaces(t *testing.T) {
 			server := httptest.NewServer(api)
 			t.Cleanup(server.Close)
 			config := &rest.Config{Host: server.URL}
-			newInformer, err := Informers(config, nil, census.New(watched...), nil)
+			newInformer, err := Informers(config, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,8 +125,25 @@ func TestCacheOfNamespaces(t *testing.T) {
 			if len(list.Items) != want {
 				t.Errorf("the cache has %d objects, want %d", len(list.Items), want)
 			}
+			requireInstances(t, NewInstances(objects, nil), want)
 			requireListsIn(t, api.lists, watched, len(options.ByObject))
 		})
+	}
+}
+
+// requireInstances verifies that all NginxOperators are known from the start of a leader on.
+func requireInstances(t *testing.T, instances *Instances, want int) {
+	t.Helper()
+	if _, complete := instances.List(t.Context()); complete {
+		t.Error("the instances are known before the start")
+	}
+	if err := instances.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, complete := instances.List(t.Context())
+	names, err := instances.Names(t.Context())
+	if len(list) != want || !complete || len(names) != want || err != nil || instances.Waiting() != 0 {
+		t.Errorf("instances %+v, complete %t; names %v, %v; %d wait", list, complete, names, err, instances.Waiting())
 	}
 }
 

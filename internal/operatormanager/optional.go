@@ -36,7 +36,7 @@ func OptionalKinds() []schema.GroupVersionKind {
 // namespaces, or of all namespaces if there are none. Missing permissions are reported like those of
 // Informers.
 func NewOptionalAPIs(to cluster.Cluster, permissions *access.Namespaces, namespaces ...string) map[string]*optional.API {
-	out, newInformer := map[string]*optional.API{}, packedInformers(permissions)
+	out, newInformer := map[string]*optional.API{}, boundedInformers(permissions)
 	for _, known := range optionalKinds {
 		out[known.kind.Kind] = optional.New(to, optional.Options{
 			Kind: known.kind, Resource: known.resource, Cache: inNamespaces(narrow(known.slim), namespaces), NewInformer: newInformer,

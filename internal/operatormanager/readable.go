@@ -4,73 +4,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/lists"
 )
-
-// NewInformer creates an informer of a cache (cache.Options.NewInformer).
-type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
-
-// Informers returns the function that creates the informers of the cache. The informers have the
-// InstanceIndex. Only that of EndpointSlices has the index of namespaces, without which a list of a
-// namespace is an error. The informers of NginxOperators and Deployments have these indexes, and the
-// census follows that of NginxOperators. An NginxOperator that cannot be decoded fails alone: a typed
-// client decodes a list as a whole, so one stored object would block the reconciles of all objects in
-// all namespaces. A missing permission of an informer is reported to permissions, which is nil if all
-// namespaces are watched.
-func Informers(cfg *rest.Config, indexes Indexes, followed *census.Census, permissions *access.Namespaces) (NewInformer, error) {
-	source, err := newLenientClient(cfg)
-	if err != nil {
-		return nil, err
-	}
-	known := newRecent()
-	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
-		indexers toolscache.Indexers,
-	) toolscache.SharedIndexInformer {
-		of := newPacking(kind.(client.Object), known)
-		if hasReferences(kind.(client.Object)) {
-			of.index = referencesOf(indexes)
-		}
-		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {
-			informer := newPackedInformer(typed, of, resync, indexers, permissions)
-			informer.silent = StartsSilently(kind)
-			return informer
-		}
-		lister := &oneByOne{source: source}
-		lenient := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), source)
-		informer := scopedInformer{newPackedInformer(lenient, of, resync, indexers, permissions), lister}
-		utilruntime.Must(followed.Follow(informer)) // it has not started
-		return informer
-	}, nil
-}
-
-// StartsSilently reports whether the handlers of a kind's informer get no objects of the first list.
-// Children need none: a new leader reconciles every NginxOperator after it has all children, and
-// decoding them again takes time while no object is reconciled. The client registers its handler
-// before its first write of a kind, so its read-your-writes consistency does not need them either.
-func StartsSilently(kind runtime.Object) bool {
-	switch kind.(type) {
-	case *v1alpha2.NginxOperator, *apiextensionsv1.CustomResourceDefinition:
-		return false
-	}
-	return true
-}
 
 // lenient is an NginxOperator whose decoding never fails (bounds.ReadAlone).
 type lenient struct{ v1alpha2.NginxOperator }

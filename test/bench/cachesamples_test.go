@@ -19,7 +19,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/census"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -101,7 +101,7 @@ func largestInstance() *v1alpha2.NginxOperator {
 				ConfigMapKeyRef: &v1alpha2.KeyReference{Name: fmt.Sprint(strings.Repeat("x", 240), i), Key: "key"},
 			}})
 	}
-	for _, reason := range census.BlockingReasons() {
+	for _, reason := range cached.BlockingReasons() {
 		out.Status.BlockedBy = append(out.Status.BlockedBy, v1alpha2.Blocker{Reason: reason, Message: strings.Repeat("x", 4096)})
 	}
 	for range 15 {

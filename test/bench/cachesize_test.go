@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/lists"
@@ -38,12 +37,11 @@ import (
 )
 
 const (
-	// maxInstanceBytes and maxChildBytes are the limits of the memory that an NginxOperator and any
-	// other object take in the cache.
-	maxInstanceBytes = 4 << 10
-	maxChildBytes    = 2 << 10
-	// sharedBytes is the limit of the memory that does not depend on the number of objects: buffers, and
-	// the 256 objects that were used most recently.
+	// maxObjectBytes and maxWithPortsBytes are the limits of the memory that an object takes in the
+	// cache, and that a Pod or a ReplicaSet takes.
+	maxObjectBytes    = 4 << 10
+	maxWithPortsBytes = 8 << 10
+	// sharedBytes is the limit of the memory that does not depend on the number of objects: buffers.
 	sharedBytes = 2 << 20
 	// maxListing is the limit in MiB of the memory that a list takes in addition to the filled cache.
 	// The garbage collector lets the heap grow by a tenth between two collections.
@@ -77,7 +75,7 @@ func measureCache(t *testing.T, resource string, sample client.Object, objects i
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, QPS: -1, DisableCompression: true}
 	config.Wrap(lists.Wrap)
-	all, gate := census.New(), fleet.New(fleet.Policy{})
+	gate := fleet.New(fleet.Policy{})
 
 	before := liveHeap()
 	peak := highest(t, before)
@@ -85,19 +83,20 @@ func measureCache(t *testing.T, resource string, sample client.Object, objects i
 	if slices.Contains(operatormanager.OptionalKinds(), api.kind) {
 		fill = fillOptional
 	}
-	filled := fill(t, config, sample, all)
+	filled := fill(t, config, sample)
 	most := peak()
 	if _, ok := sample.(*v1alpha2.NginxOperator); ok {
-		if all.Wait(t.Context()); len(all.Names()) != objects {
-			t.Errorf("the census has %d objects, want %d", len(all.Names()), objects)
+		names := must1(operatormanager.NewInstances(filled.(cache.Cache), nil).Names(t.Context()))(t)
+		if len(names) != objects {
+			t.Errorf("there are %d objects, want %d", len(names), objects)
 		}
-		gate.Listed(all.Names())
+		gate.Listed(names)
 	}
 	after := liveHeap()
 
-	each, limit := (after-before)/float64(objects), maxChildBytes+sharedBytes/float64(objects)
-	if _, ok := sample.(*v1alpha2.NginxOperator); ok {
-		limit = maxInstanceBytes + sharedBytes/float64(objects)
+	each, limit := (after-before)/float64(objects), maxObjectBytes+sharedBytes/float64(objects)
+	if resource == "pods" || resource == "replicasets" {
+		limit += maxWithPortsBytes - maxObjectBytes
 	}
 	listing := (most - after) / (1 << 20)
 	fmt.Printf("cache of %d %s with %d bytes each: %.0f bytes of memory each, and %.0f MiB for the list\n",
@@ -108,17 +107,17 @@ func measureCache(t *testing.T, resource string, sample client.Object, objects i
 	if listing > maxListing {
 		t.Errorf("the list takes %.0f MiB, the limit is %d", listing, maxListing)
 	}
-	for _, kept := range []any{filled, gate, all} {
+	for _, kept := range []any{filled, gate} {
 		runtime.KeepAlive(kept)
 	}
 }
 
 // fillCache fills the cache of a kind.
-func fillCache(t *testing.T, config *rest.Config, sample client.Object, all *census.Census) any {
+func fillCache(t *testing.T, config *rest.Config, sample client.Object) any {
 	t.Helper()
 	options := operatormanager.CacheOptions()
 	options.Scheme = scheme.New()
-	options.NewInformer = must1(operatormanager.Informers(config, inputs.Indexes(), all, nil))(t)
+	options.NewInformer = must1(operatormanager.Informers(config, inputs.Indexes(), nil))(t)
 	options.Mapper = mapperOf(t, sample)
 	for object := range options.ByObject {
 		if reflect.TypeOf(object) != reflect.TypeOf(sample) {
@@ -135,7 +134,7 @@ func fillCache(t *testing.T, config *rest.Config, sample client.Object, all *cen
 }
 
 // fillOptional fills the cache of an optional kind.
-func fillOptional(t *testing.T, config *rest.Config, sample client.Object, _ *census.Census) any {
+func fillOptional(t *testing.T, config *rest.Config, sample client.Object) any {
 	t.Helper()
 	connection := must1(cluster.New(config, func(options *cluster.Options) {
 		options.Scheme = scheme.New()

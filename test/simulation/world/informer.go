@@ -21,14 +21,12 @@ type sortedInformer struct {
 	cache.SharedIndexInformer
 	// delay is the time before the registration of a handler. No two kinds have the same.
 	delay time.Duration
-	// silent reports whether a new handler gets no existing objects.
-	silent bool
 }
 
 // sorted returns a constructor of informers with sorted initial objects.
 func sorted(of operatormanager.NewInformer) operatormanager.NewInformer {
 	return func(from cache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return sortedInformer{of(from, kind, resync, indexers), delayOf(kind), operatormanager.StartsSilently(kind)}
+		return sortedInformer{of(from, kind, resync, indexers), delayOf(kind)}
 	}
 }
 
@@ -45,9 +43,6 @@ func (s sortedInformer) AddEventHandlerWithOptions(
 	handler cache.ResourceEventHandler, options cache.HandlerOptions,
 ) (cache.ResourceEventHandlerRegistration, error) {
 	time.Sleep(s.delay)
-	if s.silent {
-		return s.SharedIndexInformer.AddEventHandlerWithOptions(handler, options)
-	}
 	indexer := s.GetIndexer()
 	keys := indexer.ListKeys()
 	slices.SortFunc(keys, strings.Compare)

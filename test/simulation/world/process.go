@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/controllers/nginxoperator"
-	"github.com/example/nginx-operator/internal/census"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
@@ -106,8 +105,7 @@ func start(release Release, view int64, listDelay time.Duration, log *eventLog) 
 // newManager returns a manager with the controller, set up like in main.
 func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	cfg := storage.Config(&storage.Transport{Handle: p.handle})
-	all := census.New()
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), all, nil)
+	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +122,8 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
-	counts, err := metrics.New(p.registry, all)
+	instances := operatormanager.NewInstances(mgr.GetCache(), nil)
+	counts, err := metrics.New(p.registry, instances.List)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +153,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		return nil, err
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Names: slow(operatormanager.Names(mgr.GetCache(), all, nil), listDelay),
+		Gate: reconciler.Fleet, Names: slow(instances.Names, listDelay),
 		Condition: p.fleet, Metrics: metrics.NewFleet(p.registry),
 		Log: logr.Discard(),
 	})

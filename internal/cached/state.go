@@ -1,0 +1,81 @@
+package cached
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/bounds"
+)
+
+// State is what metrics and the liveness probe read of an NginxOperator.
+type State struct {
+	// Ready is the status of the Ready condition, Unknown if there is no such condition.
+	Ready metav1.ConditionStatus
+	// Unreadable reports whether the object is stored with an unreadable value (bounds.Unreadable).
+	Unreadable bool
+	// Waiting reports whether the object waits for a reconcile: its status does not have its latest
+	// generation. An unreadable object and an object in deletion do not wait.
+	Waiting bool
+	// Blocking has the known reasons in status.blockedBy, without duplicates, in ascending order.
+	Blocking []string
+	// Expiries has the expiry of each certificate in status.certificates.
+	Expiries []time.Time
+}
+
+// maxCertificates is the maximum number of certificates of an object.
+const maxCertificates = 16
+
+// BlockingReasons returns all reasons that status.blockedBy can have.
+func BlockingReasons() []string {
+	return []string{
+		v1alpha2.ReasonReferenceNotFound, v1alpha2.ReasonInvalidReference, v1alpha2.ReasonInvalidConfiguration, v1alpha2.ReasonPaused,
+		v1alpha2.ReasonForgedContent, v1alpha2.ReasonRolledBack, v1alpha2.ReasonNameConflict, v1alpha2.ReasonQuotaExceeded,
+		v1alpha2.ReasonForbidden, v1alpha2.ReasonDeploymentPaused,
+		v1alpha2.ReasonInvalidChild, v1alpha2.ReasonNamespaceTerminating, v1alpha2.ReasonAPIError,
+		v1alpha2.ReasonImagePullFailed,
+		v1alpha2.ReasonContainerConfigError, v1alpha2.ReasonCrashLoop, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonProgressDeadlineExceeded,
+		v1alpha2.ReasonAPIMissing, v1alpha2.ReasonRouteNotAccepted, v1alpha2.ReasonChildContested,
+	}
+}
+
+// StateOf returns the state of an NginxOperator. It accepts a whole object and a part.
+func StateOf(object *v1alpha2.NginxOperator) State {
+	out, status := State{Ready: metav1.ConditionUnknown}, KnownStatus(&object.Status)
+	if len(status.Conditions) > 0 {
+		out.Ready = status.Conditions[0].Status
+	}
+	_, out.Unreadable = bounds.Unreadable(object)
+	out.Waiting = !out.Unreadable && object.DeletionTimestamp.IsZero() && status.ObservedGeneration != object.Generation
+	for i := range status.BlockedBy {
+		out.Blocking = append(out.Blocking, status.BlockedBy[i].Reason)
+	}
+	slices.Sort(out.Blocking)
+	for i := range status.Certificates {
+		out.Expiries = append(out.Expiries, status.Certificates[i].NotAfter.Time)
+	}
+	return out
+}
+
+// KnownStatus returns what StateOf reads of a status: the generation, whether the object is ready, each
+// known reason in status.blockedBy once, and the expiry of up to maxCertificates certificates. Its size
+// is bounded, and it has no text of a client.
+func KnownStatus(status *v1alpha2.NginxOperatorStatus) v1alpha2.NginxOperatorStatus {
+	out := v1alpha2.NginxOperatorStatus{ObservedGeneration: status.ObservedGeneration}
+	if ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady); ready != nil {
+		out.Conditions = []metav1.Condition{{Type: ready.Type, Status: ready.Status}}
+	}
+	for _, reason := range BlockingReasons() {
+		blocks := func(one v1alpha2.Blocker) bool { return one.Reason == reason }
+		if slices.ContainsFunc(status.BlockedBy, blocks) {
+			out.BlockedBy = append(out.BlockedBy, v1alpha2.Blocker{Reason: reason})
+		}
+	}
+	for i := range status.Certificates[:min(len(status.Certificates), maxCertificates)] {
+		out.Certificates = append(out.Certificates, v1alpha2.Certificate{NotAfter: status.Certificates[i].NotAfter})
+	}
+	return out
+}
