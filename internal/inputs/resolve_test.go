@@ -69,7 +69,7 @@ func newResolver(t *testing.T, read func(client.Object) error, objects ...client
 			known = append(known, partial)
 		}
 		cluster := metadatafake.NewSimpleMetadataClient(scheme, known...)
-		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader)
+		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader, nil)
 		source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil }, func(context.Context) {})
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		if err := source.Start(t.Context(), queue); err != nil {

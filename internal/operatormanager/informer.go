@@ -7,13 +7,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/features"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/access"
+	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/lists"
 )
 
 // NewInformer creates an informer of a cache (cache.Options.NewInformer).
@@ -96,10 +100,29 @@ func (i informer) SetTransform(transform toolscache.TransformFunc) error {
 	i.setNamespace(asked.namespace)
 
 	transform = i.references.bounded(transform)
-	listing := &lister{inner: i.source.ListerWatcherWithContext, kind: i.source.kind, transform: transform}
-	inner := &toolscache.ListWatch{ListWithContextFunc: listing.list, WatchFuncWithContext: listing.inner.WatchWithContext}
+	keep := func(item runtime.Object) (runtime.Object, error) {
+		kept, err := transform(item)
+		if err != nil {
+			return nil, err
+		}
+		return kept.(runtime.Object), nil // a list has no tombstones
+	}
+	inner := lists.NewListWatch(i.source.ListerWatcherWithContext, i.source.decode, keep)
 	i.source.ListerWatcherWithContext, i.source.ended = i.source.access.Add(inner, asked.namespace, i.source.kind.Name(), i.isSettled)
 	return i.SharedIndexInformer.SetTransform(transform)
+}
+
+// decode decodes an item of a list.
+func (s *sourceOfKind) decode(raw []byte, isJSON bool) (runtime.Object, error) {
+	if s.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
+		return bounds.ReadAlone(raw), nil
+	}
+	out := reflect.New(s.kind).Interface().(client.Object)
+	if err := lists.Decode(raw, isJSON, out); err != nil {
+		return nil, err
+	}
+	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // those of a custom resource
+	return out, nil
 }
 
 // isSettled reports whether the store has the last list, which has a resource version unless it was

@@ -13,8 +13,8 @@ import (
 
 // derived has the values derived from an object in one version.
 type derived struct {
-	version version
-	values  map[string]any
+	resourceVersion string
+	values          map[string]any
 }
 
 // maxValues bounds the cached values of one object with many referrers. At the bound, all cached
@@ -24,23 +24,20 @@ const maxValues = 256
 // Derive returns the value that a function derives from the content of an object, and whether the
 // object exists. The cache key distinguishes several values of the same object. Derive reads the
 // object into the argument, and only if there is no cached value for the key and the current
-// resourceVersion, or if the tracker does not know that version yet. The value must be small and must
+// resourceVersion, or if the tracker does not know it yet. The value must be small and must
 // not contain key material, because it is cached until the object changes.
 func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object client.Object, derive func() T) (T, bool, error) {
 	var none T
 	key := client.ObjectKeyFromObject(object)
-	version, isListed := t.current(key)
-	if !isListed {
+	version, isKnown := t.current(key)
+	if !isKnown {
 		found, err := t.Read(ctx, object)
-		if err != nil {
+		if err != nil || !found {
 			return none, false, err
 		}
-		if version = noObject; found {
-			version = versionOf(object.GetResourceVersion())
-		}
-		t.note(key, version)
+		version = object.GetResourceVersion()
 	}
-	if version == noObject {
+	if version == "" {
 		return none, false, nil
 	}
 	if known, found := t.known(key, version, cacheKey); found {
@@ -51,13 +48,13 @@ func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object clie
 		if known, found := t.known(key, version, cacheKey); found {
 			return known, nil
 		}
-		if isListed {
+		if isKnown {
 			if found, err := t.Read(ctx, object); err != nil || !found {
 				return nil, err
 			}
 		}
 		value := derive()
-		t.remember(key, versionOf(object.GetResourceVersion()), cacheKey, value)
+		t.remember(key, object.GetResourceVersion(), cacheKey, value)
 		return value, nil
 	})
 	if err != nil || concluded == nil {
@@ -105,31 +102,45 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 
 // flight returns the key of a concurrent operation. Names contain no slash, and the cache key comes
 // last.
-func flight(key types.NamespacedName, version version, cacheKey string) string {
-	return fmt.Sprintf("%s/%d/%s", key, version, cacheKey)
+func flight(key types.NamespacedName, version, cacheKey string) string {
+	return fmt.Sprintf("%s/%s/%s", key, version, cacheKey)
 }
 
-func (t *Tracker) known(key types.NamespacedName, version version, cacheKey string) (any, bool) {
+func (t *Tracker) known(key types.NamespacedName, version, cacheKey string) (any, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	known := t.derived[key]
-	if known.version != version {
+	if known.resourceVersion != version {
 		return nil, false
 	}
 	value, found := known.values[cacheKey]
 	return value, found
 }
 
-func (t *Tracker) remember(key types.NamespacedName, version version, cacheKey string, value any) {
+func (t *Tracker) remember(key types.NamespacedName, version, cacheKey string, value any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.storeOf(key.Namespace); t.direct || s.current(key) == noObject && s.isListed() {
+	// A deleted object has no later event that would drop its values.
+	if current, isKnown := t.current(key); len(t.informers) == 0 || isKnown && current == "" {
 		return
 	}
 	known := t.derived[key]
-	if known.version != version || len(known.values) >= maxValues {
-		known = derived{version: version, values: map[string]any{}}
+	if known.resourceVersion != version || len(known.values) >= maxValues {
+		known = derived{resourceVersion: version, values: map[string]any{}}
 	}
 	known.values[cacheKey] = value
 	t.derived[key] = known
+}
+
+// forget drops what was derived from another version of an object than the current one.
+func (t *Tracker) forget(key types.NamespacedName) {
+	version, _ := t.current(key)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, found := t.derived[key]; found && known.resourceVersion != version {
+		delete(t.derived, key)
+	}
+	if t.recent.get(key, version) == nil {
+		t.recent.forget(key)
+	}
 }

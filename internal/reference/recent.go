@@ -30,11 +30,11 @@ type keptObject struct {
 }
 
 // get returns an object in a version, or nil if it is not cached.
-func (r *recent) get(key types.NamespacedName, version version) client.Object {
+func (r *recent) get(key types.NamespacedName, version string) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.index(key)
-	if at < 0 || versionOf(r.kept[at].object.GetResourceVersion()) != version {
+	if at < 0 || r.kept[at].object.GetResourceVersion() != version {
 		return nil
 	}
 	found := r.kept[at]
