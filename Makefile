@@ -144,7 +144,7 @@ test-simulation:
 $(SETS:%=test-%): test-%:
 	GOGC=300 TEST_SET=$* $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./test/integration
 test-migration:
-	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./test/integration/migration
+	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./test/integration/migration ./test/integration/deployments
 test-examples:
 	GOGC=300 $(ON_API_SERVER) $(GOTESTSUM) -count=1 ./examples/test/integration
 

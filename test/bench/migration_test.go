@@ -172,7 +172,7 @@ func (e *environment) storedOtherwise(t *testing.T, version schema.GroupVersion)
 func (e *environment) startControllerManager(t *testing.T) *harness.Process {
 	t.Helper()
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
-	manager := must1(harness.StartControllerManager(t.Context(), binary, e.server.AdminKubeconfig, e.dir))(t)
+	manager := must1(harness.StartControllerManager(t.Context(), binary, e.server.AdminKubeconfig, e.dir, harness.Migrators...))(t)
 	t.Cleanup(manager.Stop)
 	return manager
 }

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"strings"
 )
 
-// StartControllerManager starts a kube-controller-manager with the RBAC permissions of a kubeconfig
-// and waits until it is healthy. It migrates stored objects, and has no other effect that a test
-// would notice. It knows existing kinds immediately, and kinds that are added later after up to
-// 30 s. Its log and certificates are in dir.
-func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string) (*Process, error) {
+// Migrators are the controllers that migrate stored objects. The migrator gets the list of objects
+// from the garbage collector. They have no other effect that a test would notice. They know existing
+// kinds immediately, and kinds that are added later after up to 30 s.
+var Migrators = []string{"storage-version-migrator-controller", "garbage-collector-controller"}
+
+// StartControllerManager starts a kube-controller-manager with some controllers and the RBAC
+// permissions of a kubeconfig, and waits until it is healthy. Its log and certificates are in dir.
+func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string, controllers ...string) (*Process, error) {
 	address, err := FreeAddress()
 	if err != nil {
 		return nil, err
@@ -23,8 +27,7 @@ func StartControllerManager(ctx context.Context, binary, kubeconfig, dir string)
 	cmd := exec.Command(binary, //nolint:gosec // the binary is the project's own
 		"--bind-address="+host, "--secure-port="+port, "--cert-dir="+dir,
 		"--kubeconfig="+kubeconfig, "--leader-elect=false",
-		// The migrator gets the list of objects from the garbage collector.
-		"--controllers=storage-version-migrator-controller,garbage-collector-controller",
+		"--controllers="+strings.Join(controllers, ","),
 		// Same limits as in the cluster of the end-to-end tests.
 		"--kube-api-qps=200", "--kube-api-burst=400",
 		// Log why a migration is retried.

@@ -110,7 +110,7 @@ func awaitEvery(t *testing.T, interval time.Duration, check func() error) {
 func (m *migration) startControllerManager(t *testing.T) {
 	t.Helper()
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
-	manager := harness.Must1(harness.StartControllerManager(t.Context(), binary, m.AdminKubeconfig, m.dir))(t)
+	manager := harness.Must1(harness.StartControllerManager(t.Context(), binary, m.AdminKubeconfig, m.dir, harness.Migrators...))(t)
 	t.Cleanup(func() {
 		manager.Stop()
 		if t.Failed() {
