@@ -18,8 +18,9 @@ func (r *Reconciler) rememberStatus(object *v1alpha2.NginxOperator) {
 	r.Applier.Memory.Update(object, func(known *apply.Remembered) { known.StatusHash = hash })
 }
 
-// changedByOthers passes a status that differs from the last one that this process wrote, so that the
-// operator writes it again. If this process has not written to an object, it passes every change.
+// changedByOthers passes a status that differs from the last one that this process wrote, so that
+// the operator writes it again. If this process has not written to an object, it passes every
+// change.
 func (r *Reconciler) changedByOthers() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -31,15 +32,15 @@ func (r *Reconciler) changedByOthers() predicate.Predicate {
 			if !isBefore || !isAfter || !cached.StatusesDiffer(before, after) {
 				return false
 			}
-			var wrote string
-			r.Applier.Memory.View(client.ObjectKeyFromObject(after), after.UID, func(known *apply.Remembered) { wrote = known.StatusHash })
-			return wrote != cached.StatusHash(after)
+			written, key := "", client.ObjectKeyFromObject(after)
+			r.Applier.Memory.View(key, after.UID, func(known *apply.Remembered) { written = known.StatusHash })
+			return written != cached.StatusHash(after)
 		},
 	}
 }
 
-// rememberChange remembers when the generation of an object was first seen, if its status does not have
-// the generation yet.
+// rememberChange remembers when the generation of an object was first seen, if its status does not
+// have the generation yet.
 func (r *Reconciler) rememberChange(object *v1alpha2.NginxOperator) {
 	if object.Status.ObservedGeneration == object.Generation {
 		return

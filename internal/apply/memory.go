@@ -20,22 +20,23 @@ const (
 	lookEvery = 10 * time.Second
 )
 
-// Memory is what this process remembers of each owner between reconciles. It is lost with the process:
-// the next one compares every child once. The zero value is empty.
+// Memory is what this process remembers of each owner between reconciles. It is lost with the
+// process: the next one compares every child once. The zero value is empty.
 type Memory struct {
 	mu     sync.Mutex
 	owners map[types.NamespacedName]*Remembered
 }
 
-// Remembered is the memory of one owner. Another object with the owner's name has its own. The caller
-// of Apply may use the exported fields.
+// Remembered is the memory of one owner. Another object with the owner's name has its own. The
+// exported fields are for the callers of Apply.
 type Remembered struct {
 	// StatusHash is the hash of the last status that was written, or "".
 	StatusHash string
-	// Generation is the generation of the owner that is not ready yet, or 0. Seen is when it was first seen.
+	// Generation is the generation of the owner that is not ready yet, or 0. Seen is the time when
+	// it was first seen.
 	Generation int64
 	Seen       time.Time
-	// Bridged is when the bridge of a renamed port was written or first seen.
+	// Bridged is the time when the bridge of a renamed port was written or first seen.
 	Bridged time.Time
 
 	// owner is the hash of the UID.
@@ -77,8 +78,8 @@ type changes struct {
 // hashOf returns the hash of a UID.
 func hashOf(uid types.UID) uint64 { return maphash.String(seed, string(uid)) }
 
-// View calls a function with the memory of the owner with this name and UID, which is empty if nothing is
-// remembered. The function changes nothing.
+// View calls a function with the memory of the owner with this name and UID. It is empty if nothing
+// is remembered. The function must not change it.
 func (m *Memory) View(name types.NamespacedName, owner types.UID, view func(*Remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +99,8 @@ func (m *Memory) Update(owner client.Object, update func(*Remembered)) {
 	m.owners[key] = known
 }
 
-// of returns the memory of the owner with this name and UID, or a new one. The caller holds the lock.
+// of returns the memory of the owner with this name and UID, or a new one. The caller holds the
+// lock.
 func (m *Memory) of(name types.NamespacedName, owner types.UID) *Remembered {
 	if known := m.owners[name]; known != nil && known.owner == hashOf(owner) {
 		return known

@@ -185,15 +185,15 @@ func (b Bridges) Ensure(
 	return renamed, again, nil
 }
 
-// age returns how long this process has known the bridge of an object, by its monotonic clock. The clock
-// of the API server, which sets the timestamps of objects, may be ahead. A new leader starts again,
-// which delays a change by at most bridgeSettles.
+// age returns how long this process has known the bridge of an object, by its monotonic clock. The
+// clock of the API server, which sets the timestamps of objects, may be ahead. A new leader starts
+// again, which delays a change by at most bridgeSettles.
 func (b Bridges) age(object *v1alpha2.NginxOperator) (age time.Duration) {
-	b.Applier.Memory.Update(object, func(r *apply.Remembered) {
-		if r.Bridged.IsZero() {
-			r.Bridged = time.Now()
+	b.Applier.Memory.Update(object, func(known *apply.Remembered) {
+		if known.Bridged.IsZero() {
+			known.Bridged = time.Now()
 		}
-		age = time.Since(r.Bridged)
+		age = time.Since(known.Bridged)
 	})
 	return age
 }
@@ -225,7 +225,8 @@ func (b Bridges) build(
 		slice.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
 		maps.Copy(slice.Labels, wellknown.Selector(object.Name))
 		_, err := b.Applier.Apply(ctx, object, b.Live, nil, slice)
-		b.Applier.Memory.Update(object, func(r *apply.Remembered) { r.Bridged = time.Now() }) // it may exist despite an error
+		// It may exist despite an error.
+		b.Applier.Memory.Update(object, func(known *apply.Remembered) { known.Bridged = time.Now() })
 		switch {
 		case isRefused(err):
 			log.FromContext(ctx).Error(err, "Failed to bridge a renamed port, its new connections can fail for about a second",

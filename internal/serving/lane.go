@@ -44,7 +44,8 @@ type lane struct {
 
 func newLane(total int64, turns *Turns) *lane {
 	return &lane{
-		memory: semaphore.NewWeighted(total), addresses: lru.New(rememberedAddresses), turns: turns, panics: untrusted.NewLimit(),
+		memory: semaphore.NewWeighted(total), addresses: lru.New(rememberedAddresses),
+		turns: turns, panics: untrusted.NewLimit(),
 	}
 }
 
@@ -94,8 +95,8 @@ func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 }
 
 // transfer is the body and the answer of a review with memory. It resets the connection when the
-// client has no time left. A deadline would not suffice: after a failed write, TLS waits five seconds
-// for the client.
+// client has no time left. A deadline would not suffice: after a failed write, TLS waits five
+// seconds for the client.
 type transfer struct {
 	http.ResponseWriter
 	io.Reader

@@ -71,9 +71,9 @@ func TestSlowClientsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSteadyClientsAreServed verifies that a client as fast as transferRate is answered, although its
-// transfer takes longer than transferGrace, and the handler even longer. The end of the transfer does
-// not cancel the request.
+// TestSteadyClientsAreServed verifies that a client as fast as transferRate is answered, although
+// its transfer takes longer than transferGrace, and the handler even longer. The end of the
+// transfer does not cancel the request.
 func TestSteadyClientsAreServed(t *testing.T) {
 	for _, length := range []int{1, small + 1, 20 << 20} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
@@ -90,12 +90,14 @@ func TestSteadyClientsAreServed(t *testing.T) {
 				})
 				dial, stop := piped(t, webhooks)
 				client := dial("192.0.2.1:1")
-				write(fmt.Sprintf("POST /convert HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", length))(t, client)
+				header := "POST /convert HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+				write(fmt.Sprintf(header, length))(t, client)
 				for left := length; left > 0; left -= small {
 					write(string(make([]byte, min(left, small))))(t, client)
 					time.Sleep(small * time.Second / transferRate)
 				}
-				if response, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil || response.StatusCode != http.StatusOK {
+				response, err := http.ReadResponse(bufio.NewReader(client), nil)
+				if err != nil || response.StatusCode != http.StatusOK {
 					t.Errorf("%+v, %v", response, err)
 				}
 				stop()

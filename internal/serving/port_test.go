@@ -410,7 +410,9 @@ func TestSlowClientsAreLeft(t *testing.T) {
 				t.Errorf("%v, %v", response, err)
 			}
 		}, after: keptIdle},
-		"reads no answer": {speak: write(strings.Replace(header, "validate", "large", 1) + "Content-Length: 0\r\n\r\n"), after: answered},
+		"reads no answer": {
+			speak: write(strings.Replace(header, "validate", "large", 1) + "Content-Length: 0\r\n\r\n"), after: answered,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
