@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -22,8 +23,10 @@ const (
 	waitForMemory = 5 * time.Second
 	// transferGrace and transferRate bound the transfers of a slow client. The client of a review
 	// with memory gets transferGrace to send the body and to read the answer, and a second more for
-	// each transferRate bytes. The time of the handler does not count.
+	// each transferRate bytes. The time of the handler does not count. Every lookAgain, a client
+	// without time is disconnected if another review waits for memory.
 	transferGrace, transferRate = 500 * time.Millisecond, 16 << 20
+	lookAgain                   = 100 * time.Millisecond
 	// rememberedAddresses is more than the number of addresses that can have connections at the
 	// same time.
 	rememberedAddresses = 2 * maxConnections
@@ -32,7 +35,9 @@ const (
 // lane has the memory for reviews of one kind.
 type lane struct {
 	memory *semaphore.Weighted
-	mu     sync.Mutex
+	// waiting is the number of reviews that wait for memory.
+	waiting atomic.Int64
+	mu      sync.Mutex
 	// addresses has a *semaphore.Weighted of 1 for each address. Only one review of an address at a
 	// time waits for memory, so the addresses alternate.
 	addresses *lru.Cache
@@ -58,6 +63,8 @@ func (l *lane) acquire(ctx context.Context, host string, weight int64) (release 
 		return nil, err
 	}
 	defer first.Release(1)
+	l.waiting.Add(1)
+	defer l.waiting.Add(-1)
 	if err := l.memory.Acquire(ctx, weight); err != nil {
 		return nil, err
 	}
@@ -79,7 +86,7 @@ func (l *lane) firstOf(host string) *semaphore.Weighted {
 // serve calls a handler for a review that has memory and whose first bytes were read.
 func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, first []byte) {
 	defer l.recoverPanic(w, r)
-	client := &transfer{w, r.Body, connectionOf(r).abort, transferGrace}
+	client := &transfer{w, r.Body, l, connectionOf(r).abort, transferGrace}
 	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(first), client))
 	l.turns.serve(whileBusy(next), client, r)
 }
@@ -95,11 +102,12 @@ func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 }
 
 // transfer is the body and the answer of a review with memory. It resets the connection when the
-// client has no time left. A deadline would not suffice: after a failed write, TLS waits five
-// seconds for the client.
+// client has no time left and another review waits: a slow API server without competition is served. A
+// deadline would not suffice: after a failed write, TLS waits five seconds for the client.
 type transfer struct {
 	http.ResponseWriter
 	io.Reader
+	of    *lane
 	reset func()
 	// left is the time for which the client can still make the handler wait.
 	left time.Duration
@@ -113,9 +121,23 @@ func (t *transfer) Write(p []byte) (int, error) { return t.measure(t.ResponseWri
 func (t *transfer) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 func (t *transfer) measure(move func([]byte) (int, error), p []byte) (int, error) {
-	defer time.AfterFunc(t.left, t.reset).Stop()
+	moving, stop := context.WithCancel(context.Background())
+	defer stop()
+	defer time.AfterFunc(t.left, func() { t.resetForOthers(moving) }).Stop()
 	began := time.Now()
 	n, err := move(p)
 	t.left += time.Duration(n)*time.Second/transferRate - time.Since(began)
 	return n, err
+}
+
+// resetForOthers resets the connection as soon as another review waits, unless the read or the write
+// has ended.
+func (t *transfer) resetForOthers(moving context.Context) {
+	switch {
+	case moving.Err() != nil:
+	case t.of.waiting.Load() > 0:
+		t.reset()
+	default:
+		time.AfterFunc(lookAgain, func() { t.resetForOthers(moving) })
+	}
 }

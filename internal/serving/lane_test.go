@@ -57,14 +57,19 @@ func TestSlowClientsMakeRoom(t *testing.T) {
 				if err != nil || response.StatusCode != http.StatusOK {
 					t.Fatalf("%v, %v", response, err)
 				}
-				early := transferGrace/2 + time.Duration(test.sent)*time.Second/transferRate
+				early := transferGrace/2 + lookAgain + time.Duration(test.sent)*time.Second/transferRate
 				if took := time.Since(began); took > early {
 					t.Errorf("answered after %s", took)
 				}
 				time.Sleep(transferGrace)
-				if !webhooks.admission.memory.TryAcquire(decoded * largestAdmission) {
-					t.Error("a slow client still has memory")
+				if webhooks.admission.memory.TryAcquire(decoded * largestAdmission) {
+					t.Error("a slow client is disconnected although no review waits")
 				}
+				release, err := webhooks.admission.acquire(t.Context(), "192.0.2.4", decoded*largestAdmission)
+				if err != nil {
+					t.Fatalf("a slow client still has memory: %v", err)
+				}
+				release()
 				stop()
 			})
 		})
