@@ -47,8 +47,6 @@ type Reconciler struct {
 	Fleet *fleet.Gate
 	// Release has the defaults of the operator's release and its settings.
 	operand.Release
-
-	reports reports
 }
 
 // resolver returns the resolver of the objects that specs reference.
@@ -93,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		r.reportToFleet(object, nil)
 		return reconcile.Result{}, err
 	}
-	r.Metrics.Started(object)
+	r.rememberChange(object)
 
 	brought, applyErr := r.bring(ctx, object, state)
 	place := brought.decided.Place
@@ -108,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	rollouts := r.rollouts(brought.live)
 	unusable, unreadable := rollouts.Unusable(ctx, object, brought.decided.State)
 	var failed *v1alpha2.FailedRevision
-	var untilEvaluated, afterGood time.Duration
+	var untilEvaluated time.Duration
 	var pods *revision.Declaration
 	if brought.Applied != nil {
 		pods = brought.Applied.Pods
@@ -125,7 +123,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	observed := brought.live.Observe(outcome.Children())
 	updated, untilChanged := status.Compute(object, observed, outcome, time.Now())
 
-	afterGood = lookAgain(object, updated, outcome)
 	place, err = rollouts.EvaluateForFleet(updated.LastGoodRevision, outcome.Decision, failed, outcome.Failure)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(applyErr, err)
@@ -141,7 +138,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	if outcome.Replaced {
 		untilRetry, retryErr = 0, nil
 	}
-	again := requeue.Soonest(brought.again, untilEvaluated, outcome.UntilAttempt, untilChanged, untilWritten, untilRetry, afterGood)
+	again := requeue.Soonest(brought.again, untilEvaluated, outcome.UntilAttempt, untilChanged, untilWritten, untilRetry,
+		lookAgain(object, updated, outcome))
 	if again != 0 && again <= requeue.Soon && statusErr == nil {
 		return reconcile.Result{RequeueAfter: again}, nil // the next reconcile must not wait for a back-off
 	}
@@ -205,15 +203,13 @@ func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, 
 func (r *Reconciler) startsAgain(
 	object *v1alpha2.NginxOperator, state live.State, found rollout.Resolution, decided rollout.Decision, err error,
 ) (reconciled, error) {
-	written := failedWriting(state, requeue.Soon, err, &object.Spec)
-	written.hold = err == nil
+	failure := status.WriteFailure(err, &object.Spec)
+	written := writing{live: state, hold: err == nil, again: requeue.Soon, Written: status.Written{Failure: failure}}
 	return reconciled{found, decided, written}, err
 }
 
 // forget drops the remembered state of a deleted object.
 func (r *Reconciler) forget(object types.NamespacedName) {
 	r.Applier.Forget(object)
-	r.Metrics.Forget(object)
 	r.Fleet.Forget(object)
-	r.reports.forget(object)
 }

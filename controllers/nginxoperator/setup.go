@@ -67,7 +67,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 		r.ConfigMaps.Await(ctx)
 	}
 	out := builder.ControllerManagedBy(mgr).
-		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.reports.changedByOthers()))).
+		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
 		Watches(&appsv1.Deployment{}, statusLater{owned}, children).
 		Watches(&appsv1.ControllerRevision{}, owned, children).

@@ -74,7 +74,7 @@ func (r *Reconciler) writeStatus(
 	}
 	written := object.DeepCopy()
 	written.Status = updated
-	r.reports.wrote(written)
+	r.rememberStatus(written)
 	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.JSONPatchType, patch), apply.FieldOwner)
 	if apierrors.IsNotFound(err) && !denied.Is(err) {
 		return 0, nil
@@ -82,7 +82,7 @@ func (r *Reconciler) writeStatus(
 	if err != nil {
 		return 0, fmt.Errorf("failed to write status: %w", err)
 	}
-	r.reports.wrote(written) // the API server may prune or default a field
+	r.rememberStatus(written) // the API server may prune or default a field
 	for _, change := range status.Transitions(&object.Status, updated.Conditions) {
 		if change.Reason == v1alpha2.ReasonNamespaceTerminating {
 			continue // such a namespace accepts no Events
@@ -91,7 +91,7 @@ func (r *Reconciler) writeStatus(
 		r.Recorder.Eventf(object, nil, change.EventType, change.Reason, "Reconcile", "%s", change.Message)
 	}
 	if meta.IsStatusConditionPresentAndEqual(updated.Conditions, v1alpha2.ConditionReady, metav1.ConditionTrue) {
-		r.Metrics.Ready(object)
+		r.measureChange(object)
 	}
 	return 0, nil
 }

@@ -79,12 +79,14 @@ func (a *Applier) ApplyAll(
 		uids = append(uids, one.found.uid)
 	}
 
-	a.memory.keep(owner, uids)
-	for _, one := range children {
-		if manager, left := a.memory.contest(owner, one.found.uid, time.Now()); left > 0 {
-			out.Contested = append(out.Contested, Contested{Child: one.child, Manager: manager, Left: left})
+	a.Memory.Update(owner, func(r *Remembered) {
+		r.keep(uids)
+		for _, one := range children {
+			if manager, left := r.contest(one.found.uid, time.Now()); left > 0 {
+				out.Contested = append(out.Contested, Contested{Child: one.child, Manager: manager, Left: left})
+			}
 		}
-	}
+	})
 	return out, nil
 }
 

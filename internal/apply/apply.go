@@ -46,7 +46,7 @@ const (
 	VerbDelete Verb = "delete"
 )
 
-// Applier writes children. The zero value is not usable; all exported fields are required.
+// Applier writes children. The zero value is not usable; all fields except Memory are required.
 type Applier struct {
 	// Client reads from the cache, with read-your-writes consistency, and writes to the API server.
 	// The cache can have a stripped child; see Stamp. It reads only children that a Live does not
@@ -67,7 +67,8 @@ type Applier struct {
 	// label does not remove it, so a child must declare it always or never.
 	Unrecorded []string
 
-	memory memory
+	// Memory has what this process remembers of the owners. The zero value is empty.
+	Memory Memory
 }
 
 // Live has the children of an owner that the caller has read from the cache. A nil Live knows none.
@@ -118,8 +119,8 @@ func (a *Applier) Pending(
 	return out, nil
 }
 
-// Forget removes everything that is remembered of the children of a deleted owner.
-func (a *Applier) Forget(owner types.NamespacedName) { a.memory.forget(owner) }
+// Forget drops everything that is remembered of a deleted owner.
+func (a *Applier) Forget(owner types.NamespacedName) { a.Memory.forget(owner) }
 
 // IsAsDeclared reports whether a child is unchanged since the last comparison or write, and matched
 // its declaration then. It accepts a whole child and the form in the cache. Apply with the same
@@ -129,7 +130,7 @@ func (a *Applier) IsAsDeclared(child client.Object) bool {
 	if owner == nil {
 		return false
 	}
-	known, found := a.memory.find(types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}, owner.UID, child.GetUID())
+	known, found := a.Memory.find(types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}, owner.UID, child.GetUID())
 	return found && known.match == asDeclared && known.isOf(child)
 }
 

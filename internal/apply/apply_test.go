@@ -119,7 +119,7 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 				}
 			}
 			if step.restart {
-				applier.memory = memory{}
+				applier.Memory = Memory{}
 			}
 			cached := deployment()
 			if err := client.IgnoreNotFound(applier.Client.Get(t.Context(), client.ObjectKeyFromObject(cached), cached)); err != nil {
@@ -139,8 +139,8 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 			}
 		}
 		applier.Forget(client.ObjectKeyFromObject(owner))
-		if len(applier.memory.owners) != 0 {
-			t.Errorf("remembered of an owner that is gone: %v", applier.memory.owners)
+		if len(applier.Memory.owners) != 0 {
+			t.Errorf("remembered of an owner that is gone: %v", applier.Memory.owners)
 		}
 	}
 }

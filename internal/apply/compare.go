@@ -66,7 +66,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, live Live, c
 		return out, notOurs(gvk, child, cached)
 	}
 	out.uid = cached.GetUID()
-	known, found := a.memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
+	known, found := a.Memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
 	if found && known.declared == out.declared && out.declared != unreadable {
 		if out.drifted = !known.isOf(cached); !out.drifted {
 			out.match = known.match
@@ -102,7 +102,13 @@ func (a *Applier) backoff(owner client.Object, found comparison) time.Duration {
 	if !found.drifted {
 		return 0
 	}
-	return a.memory.spend(owner, found.uid, time.Now())
+	return a.spend(owner, found.uid)
+}
+
+// spend takes a comparison of a child, or returns the time to wait if none is left.
+func (a *Applier) spend(owner client.Object, child types.UID) (wait time.Duration) {
+	a.Memory.Update(owner, func(r *Remembered) { wait = r.spend(child, time.Now()) })
+	return wait
 }
 
 // look compares a child without writing it. It reports whether Apply would leave the child as it is,
@@ -202,5 +208,6 @@ func conflict(gvk schema.GroupVersionKind, child client.Object, why string) erro
 
 // note remembers the relation of a child to its declaration.
 func (a *Applier) note(owner, live client.Object, found comparison, result match) {
-	a.memory.note(owner, look{child: hashOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, match: result})
+	last := look{child: hashOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, match: result}
+	a.Memory.Update(owner, func(r *Remembered) { r.note(last) })
 }

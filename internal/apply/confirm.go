@@ -18,8 +18,9 @@ import (
 // stored owner has another spec or status than this one, or does not exist. It does nothing if
 // ConfirmOwners is false.
 func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
-	key := client.ObjectKeyFromObject(owner)
-	if !a.ConfirmOwners || a.memory.isConfirmed(key, owner.GetUID()) {
+	confirmed := false
+	a.Memory.View(client.ObjectKeyFromObject(owner), owner.GetUID(), func(r *Remembered) { confirmed = r.confirmed })
+	if !a.ConfirmOwners || confirmed {
 		return nil
 	}
 	gvk, live, err := a.readOwner(ctx, owner)
@@ -30,7 +31,7 @@ func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 		!sameStatus(live, owner) {
 		return conflict(gvk, owner, "the cache has an older version of it")
 	}
-	a.memory.confirm(key, owner.GetUID())
+	a.Memory.Update(owner, func(r *Remembered) { r.confirmed = true })
 	return nil
 }
 

@@ -32,10 +32,8 @@ type Contested struct {
 
 // corrected counts a correction of a child that another client has changed. The name of the first
 // client stays, so that two others do not alternate.
-func (m *memory) corrected(owner client.Object, child types.UID, manager string, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	found := m.owners[client.ObjectKeyFromObject(owner)].changes[hashOf(child)]
+func (r *Remembered) corrected(child types.UID, manager string, now time.Time) {
+	found := r.changes[hashOf(child)]
 	if found == nil {
 		return
 	}
@@ -50,10 +48,8 @@ func (m *memory) corrected(owner client.Object, child types.UID, manager string,
 
 // contest returns the field manager that keeps changing a child, and the time until the child is no
 // longer contested, or 0 if it is not contested.
-func (m *memory) contest(owner client.Object, child types.UID, now time.Time) (manager string, left time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	found := m.owners[client.ObjectKeyFromObject(owner)].changes[hashOf(child)]
+func (r *Remembered) contest(child types.UID, now time.Time) (manager string, left time.Duration) {
+	found := r.changes[hashOf(child)]
 	if found == nil || found.corrections < contestedAfter {
 		return "", 0
 	}

@@ -111,7 +111,7 @@ func TestDeniedRemoval(t *testing.T) {
 				t.Errorf("the record %s of %v", live.Annotations[annotation], live.Spec.Template.Annotations)
 			}
 
-			required, applier.memory = false, memory{}
+			required, applier.Memory = false, Memory{}
 			if _, err := applier.Apply(t.Context(), owner, nil, nil, without.DeepCopy()); err != nil {
 				t.Fatal(err)
 			}

@@ -20,16 +20,25 @@ const (
 	lookEvery = 10 * time.Second
 )
 
-// memory has the results of the comparisons of each owner's children. It is lost with the process;
-// the next process compares every child once. The zero value is empty.
-type memory struct {
+// Memory is what this process remembers of each owner between reconciles. It is lost with the
+// process: the next one compares every child once. The zero value is empty.
+type Memory struct {
 	mu     sync.Mutex
-	owners map[types.NamespacedName]family
+	owners map[types.NamespacedName]*Remembered
 }
 
-// family has the known children of one owner. Another object with the owner's name has its own
-// children.
-type family struct {
+// Remembered is the memory of one owner. Another object with the owner's name has its own. The
+// exported fields are for the callers of Apply.
+type Remembered struct {
+	// StatusHash is the hash of the last status that was written, or "".
+	StatusHash string
+	// Generation is the generation of the owner that is not ready yet, or 0. Seen is the time when
+	// it was first seen.
+	Generation int64
+	Seen       time.Time
+	// Bridged is the time when the bridge of a renamed port was written or first seen.
+	Bridged time.Time
+
 	// owner is the hash of the UID.
 	owner    uint64
 	children []look
@@ -69,65 +78,76 @@ type changes struct {
 // hashOf returns the hash of a UID.
 func hashOf(uid types.UID) uint64 { return maphash.String(seed, string(uid)) }
 
-// find returns the last comparison of the child with this UID, if the owner has this name and UID.
-func (m *memory) find(name types.NamespacedName, owner, child types.UID) (look, bool) {
+// View calls a function with the memory of the owner with this name and UID. It is empty if nothing
+// is remembered. The function must not change it.
+func (m *Memory) View(name types.NamespacedName, owner types.UID, view func(*Remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.familyOf(name, owner)
-	if i := known.index(hashOf(child)); i >= 0 {
-		return known.children[i], true
-	}
-	return look{}, false
+	view(m.of(name, owner))
 }
 
-// note stores the result of a comparison.
-func (m *memory) note(owner client.Object, found look) {
+// Update calls a function that changes the memory of an owner.
+func (m *Memory) Update(owner client.Object, update func(*Remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := client.ObjectKeyFromObject(owner)
-	known := m.familyOf(key, owner.GetUID())
-	if i := known.index(found.child); i >= 0 {
-		known.children[i] = found
-	} else {
-		known.children = append(known.children, found)
+	known := m.of(key, owner.GetUID())
+	update(known)
+	if m.owners == nil {
+		m.owners = map[types.NamespacedName]*Remembered{}
 	}
-	m.set(key, known)
+	m.owners[key] = known
 }
 
-// isConfirmed reports whether Confirm has succeeded for the owner with this name and UID.
-func (m *memory) isConfirmed(name types.NamespacedName, owner types.UID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.familyOf(name, owner).confirmed
+// of returns the memory of the owner with this name and UID, or a new one. The caller holds the
+// lock.
+func (m *Memory) of(name types.NamespacedName, owner types.UID) *Remembered {
+	if known := m.owners[name]; known != nil && known.owner == hashOf(owner) {
+		return known
+	}
+	return &Remembered{owner: hashOf(owner)}
 }
 
-// confirm stores that Confirm has succeeded.
-func (m *memory) confirm(name types.NamespacedName, owner types.UID) {
+// forget drops the memory of the owner with this name.
+func (m *Memory) forget(owner types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.familyOf(name, owner)
-	known.confirmed = true
-	m.set(name, known)
+	delete(m.owners, owner)
+}
+
+// find returns the last comparison of the child with this UID, if the owner has this name and UID.
+func (m *Memory) find(name types.NamespacedName, owner, child types.UID) (found look, known bool) {
+	m.View(name, owner, func(r *Remembered) {
+		if i := r.index(hashOf(child)); i >= 0 {
+			found, known = r.children[i], true
+		}
+	})
+	return found, known
+}
+
+// note stores the result of a comparison.
+func (r *Remembered) note(found look) {
+	if i := r.index(found.child); i >= 0 {
+		r.children[i] = found
+	} else {
+		r.children = append(r.children, found)
+	}
 }
 
 // spend takes one of the comparisons of a child that another client has changed. It returns the
 // time to wait if none is left.
-func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	key, hash := client.ObjectKeyFromObject(owner), hashOf(child)
-	known := m.owners[key]
-	if known.index(hash) < 0 {
+func (r *Remembered) spend(child types.UID, now time.Time) time.Duration {
+	hash := hashOf(child)
+	if r.index(hash) < 0 {
 		return 0
 	}
-	found := known.changes[hash]
+	found := r.changes[hash]
 	if found == nil {
 		found = &changes{since: now}
-		if known.changes == nil {
-			known.changes = map[uint64]*changes{}
+		if r.changes == nil {
+			r.changes = map[uint64]*changes{}
 		}
-		known.changes[hash] = found
-		m.set(key, known)
+		r.changes[hash] = found
 	}
 	earned := min(int(now.Sub(found.since)/lookEvery), found.spent)
 	found.spent -= earned
@@ -142,46 +162,17 @@ func (m *memory) spend(owner client.Object, child types.UID, now time.Time) time
 	return 0
 }
 
-// keep removes all children of the owner except these.
-func (m *memory) keep(owner client.Object, children []types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	key := client.ObjectKeyFromObject(owner)
-	known, found := m.owners[key]
-	if !found || known.owner == hashOf(owner.GetUID()) && len(known.children) <= len(children) {
+// keep removes all children except these.
+func (r *Remembered) keep(children []types.UID) {
+	if len(r.children) <= len(children) {
 		return
 	}
-	known.children = slices.DeleteFunc(known.children, func(l look) bool {
+	r.children = slices.DeleteFunc(r.children, func(l look) bool {
 		return !slices.ContainsFunc(children, func(uid types.UID) bool { return hashOf(uid) == l.child })
 	})
-	maps.DeleteFunc(known.changes, func(child uint64, _ *changes) bool { return known.index(child) < 0 })
-	m.set(key, known)
+	maps.DeleteFunc(r.changes, func(child uint64, _ *changes) bool { return r.index(child) < 0 })
 }
 
-// forget removes all children of the owner with this name.
-func (m *memory) forget(owner types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.owners, owner)
-}
-
-// familyOf returns the children of the owner with this name and UID, or none. The caller holds the lock.
-func (m *memory) familyOf(name types.NamespacedName, owner types.UID) family {
-	known, hash := m.owners[name], hashOf(owner)
-	if known.owner != hash {
-		return family{owner: hash}
-	}
-	return known
-}
-
-// set stores the children of an owner. The caller holds the lock.
-func (m *memory) set(key types.NamespacedName, known family) {
-	if m.owners == nil {
-		m.owners = map[types.NamespacedName]family{}
-	}
-	m.owners[key] = known
-}
-
-func (f family) index(child uint64) int {
-	return slices.IndexFunc(f.children, func(l look) bool { return l.child == child })
+func (r *Remembered) index(child uint64) int {
+	return slices.IndexFunc(r.children, func(l look) bool { return l.child == child })
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +49,7 @@ func (a *Applier) refuse(
 	case live.GetDeletionTimestamp() != nil:
 		refusal.Predecessor = true
 		return refusal
-	case a.memory.spend(owner, live.GetUID(), time.Now()) > 0:
+	case a.spend(owner, live.GetUID()) > 0:
 		refusal.Why = "another client keeps removing its owner reference"
 		return refusal
 	}

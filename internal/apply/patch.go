@@ -40,7 +40,7 @@ func (a *Applier) patch(
 	}
 	a.note(owner, live, found, asDeclared)
 	if wrote && found.drifted {
-		a.memory.corrected(owner, live.GetUID(), rival, time.Now())
+		a.Memory.Update(owner, func(r *Remembered) { r.corrected(live.GetUID(), rival, time.Now()) })
 	}
 	if wrote {
 		a.wrote(ctx, found.gvk, live, VerbPatch)

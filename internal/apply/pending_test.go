@@ -78,7 +78,7 @@ func TestPendingUnderAdmission(t *testing.T) {
 			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 				t.Fatal(err)
 			}
-			applier.memory = memory{} // a restart
+			applier.Memory = Memory{} // a restart
 			clear(counted)
 
 			for _, want := range []int{1, test.again} {
@@ -99,7 +99,7 @@ func TestDrifted(t *testing.T) {
 	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
 		t.Fatal(err)
 	}
-	applier.memory = memory{} // another release starts
+	applier.Memory = Memory{} // another release starts
 	next := func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) }
 	require := func(want int) {
 		t.Helper()

@@ -345,10 +345,10 @@ func testFights(t *testing.T) {
 
 // TestLooksAreEarnedBack verifies that the budget of comparisons recovers over time.
 func TestLooksAreEarnedBack(t *testing.T) {
-	m, name, now := &memory{}, client.ObjectKeyFromObject(owner), time.Now()
-	m.note(owner, look{child: hashOf("c")})
+	known, now := &Remembered{}, time.Now()
+	known.note(look{child: hashOf("c")})
 	for range maxLooks {
-		if wait := m.spend(owner, "c", now); wait != 0 {
+		if wait := known.spend("c", now); wait != 0 {
 			t.Fatalf("wait %s", wait)
 		}
 	}
@@ -356,28 +356,30 @@ func TestLooksAreEarnedBack(t *testing.T) {
 		after time.Duration
 		want  time.Duration
 	}{{0, lookEvery}, {lookEvery - time.Second, time.Second}, {lookEvery, 0}, {lookEvery, lookEvery}, {100 * lookEvery, 0}} {
-		if wait := m.spend(owner, "c", now.Add(step.after)); wait != step.want {
+		if wait := known.spend("c", now.Add(step.after)); wait != step.want {
 			t.Errorf("after %s: wait %s, want %s", step.after, wait, step.want)
 		}
 	}
-	m.note(owner, look{child: hashOf("c"), declared: 1})
-	if found, _ := m.find(name, owner.UID, "c"); m.owners[name].changes[hashOf("c")].spent == 0 || found.declared != 1 {
-		t.Errorf("a look forgets those before it: %+v", found)
+	known.note(look{child: hashOf("c"), declared: 1})
+	if known.changes[hashOf("c")].spent == 0 || known.children[0].declared != 1 {
+		t.Errorf("a look forgets those before it: %+v", known)
 	}
 }
 
 // TestMemory verifies that the memory is removed with the child and with the owner. Another owner
 // with the same name starts with an empty memory.
 func TestMemory(t *testing.T) {
-	m, name := &memory{}, client.ObjectKeyFromObject(owner)
+	m, name := &Memory{}, client.ObjectKeyFromObject(owner)
 	for _, child := range []look{{child: hashOf("a"), declared: 1}, {child: hashOf("b")}, {child: hashOf("a"), declared: 2}} {
-		m.note(owner, child)
+		m.Update(owner, func(known *Remembered) { known.note(child) })
 	}
 	if found, ok := m.find(name, owner.UID, "a"); !ok || found.declared != 2 || len(m.owners[name].children) != 2 {
 		t.Errorf("found %+v in %+v", found, m.owners)
 	}
-	m.spend(owner, "a", time.Now())
-	m.keep(owner, []types.UID{"b"})
+	m.Update(owner, func(known *Remembered) {
+		known.spend("a", time.Now())
+		known.keep([]types.UID{"b"})
+	})
 	if _, ok := m.find(name, owner.UID, "a"); ok || len(m.owners[name].changes) != 0 {
 		t.Errorf("a child that is no longer declared is remembered: %+v", m.owners)
 	}
@@ -386,7 +388,7 @@ func TestMemory(t *testing.T) {
 	if _, ok := m.find(name, successor.UID, "b"); ok {
 		t.Error("an owner knows of another's child")
 	}
-	m.note(successor, look{child: hashOf("c")})
+	m.Update(successor, func(known *Remembered) { known.note(look{child: hashOf("c")}) })
 	if _, ok := m.find(name, owner.UID, "b"); ok || len(m.owners) != 1 {
 		t.Errorf("the earlier owner's child is remembered: %+v", m.owners)
 	}
@@ -406,14 +408,14 @@ func TestAsReconciler(t *testing.T) {
 	reconciles := 0
 	reconciler := AsReconciler(applier.Client, passer(func(*corev1.ConfigMap) { reconciles++ }), applier.Forget)
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(owner)}
-	if _, err := reconciler.Reconcile(t.Context(), request); err != nil || reconciles != 1 || len(applier.memory.owners) != 1 {
-		t.Errorf("%d reconciles, remembered %v, %v", reconciles, applier.memory.owners, err)
+	if _, err := reconciler.Reconcile(t.Context(), request); err != nil || reconciles != 1 || len(applier.Memory.owners) != 1 {
+		t.Errorf("%d reconciles, remembered %v, %v", reconciles, applier.Memory.owners, err)
 	}
 	if err := applier.Client.Delete(t.Context(), owner.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reconciler.Reconcile(t.Context(), request); err != nil || reconciles != 1 || len(applier.memory.owners) != 0 {
-		t.Errorf("%d reconciles, remembered %v, %v", reconciles, applier.memory.owners, err)
+	if _, err := reconciler.Reconcile(t.Context(), request); err != nil || reconciles != 1 || len(applier.Memory.owners) != 0 {
+		t.Errorf("%d reconciles, remembered %v, %v", reconciles, applier.Memory.owners, err)
 	}
 	down, _ := newApplier(interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {

@@ -23,7 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -42,10 +41,6 @@ const (
 	// bridgeRetry is the interval of checks whether the controller has taken over.
 	bridgeRetry = time.Second
 )
-
-// bridgesSeen has the ages of the bridges that this process has seen. A new leader starts again,
-// which delays a change by at most bridgeSettles.
-var bridgesSeen firstSeen
 
 // Bridges writes and deletes the bridges of an object.
 type Bridges struct {
@@ -169,10 +164,7 @@ func (b Bridges) Ensure(
 	if len(bridges) == 0 && !renamed {
 		return false, 0, nil
 	}
-	age := bridgeEnds
-	for i := range bridges {
-		age = min(age, bridgesSeen.age(client.ObjectKeyFromObject(&bridges[i])))
-	}
+	age := b.age(object)
 	if len(bridges) > 0 && renamed && carries(bridges, names, now.Containers) && !lacks(bridges, controllers, now.Service, names) {
 		return age < bridgeSettles, max(bridgeSettles-age, bridgeRetry), nil
 	}
@@ -183,7 +175,7 @@ func (b Bridges) Ensure(
 		return renamed, bridgeRetry, nil
 	}
 	for i := range bridges {
-		if err := b.remove(ctx, &bridges[i]); err != nil {
+		if err := b.Applier.Delete(ctx, bridges[i].DeepCopy()); err != nil {
 			return false, 0, err
 		}
 	}
@@ -191,6 +183,19 @@ func (b Bridges) Ensure(
 		again = bridgeRetry
 	}
 	return renamed, again, nil
+}
+
+// age returns how long this process has known the bridge of an object, by its monotonic clock. The
+// clock of the API server, which sets the timestamps of objects, may be ahead. A new leader starts
+// again, which delays a change by at most bridgeSettles.
+func (b Bridges) age(object *v1alpha2.NginxOperator) (age time.Duration) {
+	b.Applier.Memory.Update(object, func(known *apply.Remembered) {
+		if known.Bridged.IsZero() {
+			known.Bridged = time.Now()
+		}
+		age = time.Since(known.Bridged)
+	})
+	return age
 }
 
 // Settle deletes the bridge of an earlier change, also one that another leader has written. If
@@ -220,6 +225,8 @@ func (b Bridges) build(
 		slice.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
 		maps.Copy(slice.Labels, wellknown.Selector(object.Name))
 		_, err := b.Applier.Apply(ctx, object, b.Live, nil, slice)
+		// It may exist despite an error.
+		b.Applier.Memory.Update(object, func(known *apply.Remembered) { known.Bridged = time.Now() })
 		switch {
 		case isRefused(err):
 			log.FromContext(ctx).Error(err, "Failed to bridge a renamed port, its new connections can fail for about a second",
@@ -227,7 +234,6 @@ func (b Bridges) build(
 		case err != nil:
 			return false, 0, err
 		default:
-			bridgesSeen.created(client.ObjectKeyFromObject(slice))
 			hold, again = true, bridgeSettles
 		}
 	}

@@ -114,7 +114,7 @@ func (b Bridges) refresh(
 		current.Endpoints = updated(stored.Endpoints, pods)
 		if !equality.Semantic.DeepEqual(current.Endpoints, stored.Endpoints) {
 			if len(current.Endpoints) == 0 {
-				if err := b.remove(ctx, stored); err != nil {
+				if err := b.Applier.Delete(ctx, stored.DeepCopy()); err != nil {
 					return nil, err
 				}
 				continue
@@ -129,15 +129,6 @@ func (b Bridges) refresh(
 		kept = append(kept, *current)
 	}
 	return kept, nil
-}
-
-// remove deletes a bridge.
-func (b Bridges) remove(ctx context.Context, bridge *discoveryv1.EndpointSlice) error {
-	if err := b.Applier.Delete(ctx, bridge.DeepCopy()); err != nil {
-		return err
-	}
-	bridgesSeen.forget(client.ObjectKeyFromObject(bridge))
-	return nil
 }
 
 // HasEndpoints reports whether a port of the Service has ready endpoints of the EndpointSlice

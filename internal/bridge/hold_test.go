@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -79,32 +78,32 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 	}
 }
 
-// TestFirstSeen verifies that ages are measured from the first call or from the creation. A
-// forgotten object is new again. Old objects are dropped.
-func TestFirstSeen(t *testing.T) {
+// TestNewBridgeHolds verifies that a new bridge holds a renamed port for bridgeSettles, although an
+// earlier bridge of the object was older.
+func TestNewBridgeHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var seen firstSeen
-		a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
-		if age := seen.age(a); age != 0 {
-			t.Errorf("age %s at first sight", age)
+		object := fixture.NewObject()
+		controllers := sliceWith("http", 8080)
+		controllers.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: endpointSliceController}
+		api := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&controllers).
+			WithIndex(&corev1.Pod{}, cached.InstanceIndex, func(client.Object) []string { return nil }).Build()
+		r := newBridges(t, api, object)
+		r.Applier.Wrote = func(string, apply.Verb) {}
+		now := operand.Running{
+			Service:    []corev1.ServicePort{{Name: "http", Port: 8080}},
+			Containers: []operand.ContainerPort{{Name: "http", Number: 8080, Listens: 8080}},
 		}
-		time.Sleep(time.Second)
-		seen.created(b)
-		time.Sleep(time.Second)
-		if ageA, ageB := seen.age(a), seen.age(b); ageA != 2*time.Second || ageB != time.Second {
-			t.Errorf("ages %s and %s, want 2s and 1s", ageA, ageB)
-		}
-
-		seen.forget(a)
-		seen.created(b)
-		if ageA, ageB := seen.age(a), seen.age(b); ageA != 0 || ageB != 0 {
-			t.Errorf("ages %s and %s of new objects", ageA, ageB)
-		}
-
-		time.Sleep(seenLimit)
-		seen.age(types.NamespacedName{Name: "c"})
-		if len(seen.times) != 1 {
-			t.Errorf("%d objects are remembered, want 1", len(seen.times))
+		r.Applier.Memory.Update(object, func(known *apply.Remembered) { known.Bridged = time.Now() })
+		time.Sleep(bridgeEnds)
+		for _, want := range []struct {
+			after time.Duration
+			hold  bool
+		}{{0, true}, {bridgeSettles / 2, true}, {bridgeSettles / 2, false}} {
+			time.Sleep(want.after)
+			hold, _, err := r.Ensure(t.Context(), object, now, []corev1.ServicePort{{Name: "web", Port: 8080}})
+			if hold != want.hold || err != nil {
+				t.Errorf("the rename is held: %t, want %t; %v", hold, want.hold, err)
+			}
 		}
 	})
 }

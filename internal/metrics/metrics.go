@@ -5,13 +5,10 @@ package metrics
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
@@ -22,17 +19,6 @@ import (
 type Metrics struct {
 	childWrites *prometheus.CounterVec
 	timeToReady prometheus.Histogram
-
-	mu sync.Mutex
-	// started has the time when an object's current change was first seen, for objects that are not
-	// Ready yet.
-	started map[types.NamespacedName]start
-}
-
-type start struct {
-	uid        types.UID
-	generation int64
-	at         time.Time
 }
 
 // Instances returns all NginxOperators, or false if this replica does not have them.
@@ -50,7 +36,6 @@ func New(registry prometheus.Registerer, instances Instances) (*Metrics, error) 
 			Help:    "Time from the first reconcile of a changed spec until the NginxOperator was Ready.",
 			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600},
 		}),
-		started: map[types.NamespacedName]start{},
 	}
 	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{instances}} {
 		if err := registry.Register(collector); err != nil {
@@ -65,37 +50,8 @@ func (m *Metrics) ChildWritten(kind string, verb apply.Verb) {
 	m.childWrites.WithLabelValues(kind, string(verb)).Inc()
 }
 
-// Started records when a generation of an object was first seen, if its status does not have the
-// generation yet.
-func (m *Metrics) Started(object *v1alpha2.NginxOperator) {
-	if object.Status.ObservedGeneration == object.Generation {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	key := client.ObjectKeyFromObject(object)
-	if known := m.started[key]; known.uid != object.UID || known.generation != object.Generation {
-		m.started[key] = start{object.UID, object.Generation, time.Now()}
-	}
-}
-
-// Ready observes the duration of the object's current change, once for each change.
-func (m *Metrics) Ready(object *v1alpha2.NginxOperator) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	key := client.ObjectKeyFromObject(object)
-	if began, found := m.started[key]; found && began.uid == object.UID {
-		m.timeToReady.Observe(time.Since(began.at).Seconds())
-		delete(m.started, key)
-	}
-}
-
-// Forget drops the state of a deleted object.
-func (m *Metrics) Forget(object types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.started, object)
-}
+// Ready observes the time until a change of an object was ready.
+func (m *Metrics) Ready(took time.Duration) { m.timeToReady.Observe(took.Seconds()) }
 
 // objects counts the objects of the cache by the status of their Ready condition, and by the
 // reasons in status.blockedBy.

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
@@ -101,45 +100,6 @@ nginx_operator_objects{ready="Unknown"} 1
 		"nginx_operator_blocked_objects", "nginx_operator_certificates", "nginx_operator_child_writes_total", "nginx_operator_objects")
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-// TestTimeToReady verifies that each change is observed once, for any number of reconciles, and
-// that a reconcile without a change is not observed.
-func TestTimeToReady(t *testing.T) {
-	m, registry := newMetrics(t)
-	observations := func() uint64 {
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			if family.GetName() == "nginx_operator_time_to_ready_seconds" {
-				return family.GetMetric()[0].GetHistogram().GetSampleCount()
-			}
-		}
-		return 0
-	}
-	object := newObject("a", "")
-	m.Started(object)
-	m.Started(object)
-	m.Ready(object)
-	m.Ready(object)
-	if n := observations(); n != 1 {
-		t.Errorf("%d observations of one change", n)
-	}
-	object.Status.ObservedGeneration = 2
-	m.Started(object)
-	m.Ready(object)
-	if n := observations(); n != 1 {
-		t.Errorf("a reconcile without a change was observed")
-	}
-	object.Generation = 3
-	m.Started(object)
-	m.Forget(client.ObjectKeyFromObject(object))
-	m.Ready(object)
-	if n := observations(); n != 1 {
-		t.Errorf("a deleted object was observed")
 	}
 }
 

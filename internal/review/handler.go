@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
 
-	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -47,7 +45,6 @@ func BoundedHandler(next admission.Handler) http.Handler {
 // the webhook decides.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	logger := h.logs.Logger(log.FromContext(r.Context())).WithValues("path", r.URL.Path)
-	defer recoverPanic(logger, w)
 
 	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 		http.Error(w, "the Content-Type must be application/json", http.StatusUnsupportedMediaType)
@@ -73,17 +70,6 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewEncoder(w).Encode(review); err != nil {
 		logger.V(1).Info("Failed to answer an AdmissionReview", "reason", err)
 	}
-}
-
-// recoverPanic answers with an HTTP error if a handler panics. The stack is the operator's own
-// text, so it is logged completely.
-func recoverPanic(logger logr.Logger, w http.ResponseWriter) {
-	panicked := recover()
-	if panicked == nil {
-		return
-	}
-	logger.Error(fmt.Errorf("panic: %v", panicked), "Failed to answer an AdmissionReview", "stack", untrusted.Own(debug.Stack()))
-	http.Error(w, "failed to answer the AdmissionReview", http.StatusInternalServerError)
 }
 
 var typeMeta = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -54,6 +57,68 @@ func TestSlowBodiesDelayNobody(t *testing.T) {
 		stop()
 		bodies.Wait()
 	})
+}
+
+// TestStalledBodiesDelayLargeReviews announces the largest bodies from ten addresses, and sends only
+// as much as reserves memory. Or it sends all, and reads no answer. Large reviews of the API server
+// must succeed before its timeout.
+func TestStalledBodiesDelayLargeReviews(t *testing.T) {
+	const addresses, each = 10, 6
+	for name, test := range map[string]struct {
+		path               string
+		length, sent, size int
+	}{
+		"admissions":     {"/validate", largestAdmission, small, 6 << 20},
+		"conversions":    {"/convert", largestConversion, small, 20 << 20},
+		"unread answers": {"/validate?large", largestAdmission, largestAdmission, 6 << 20},
+		"unread lists":   {"/convert?large", largestAdmission, largestAdmission, 20 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dial, stop := piped(t, newWebhooks(func(w http.ResponseWriter, r *http.Request) {
+					if _, err := io.Copy(io.Discard, r.Body); err == nil && r.URL.RawQuery == "large" {
+						_, _ = w.Write(make([]byte, 8<<20))
+					}
+				}))
+				post := func(address, path string, length, sent int) *tls.Conn {
+					conn := dial(address)
+					_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path, length)
+					_, _ = conn.Write(bytes.Repeat([]byte(" "), sent))
+					return conn
+				}
+				ctx, end := context.WithCancel(t.Context())
+				var attackers sync.WaitGroup
+				for i := range addresses * each {
+					attackers.Go(func() {
+						for ctx.Err() == nil {
+							conn := post(fmt.Sprintf("192.0.3.%d:1", i%addresses+1), test.path, test.length, test.sent)
+							for err := error(nil); err == nil && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+								_, err = conn.NetConn().Write(nil) // until it is reset
+							}
+						}
+					})
+				}
+				time.Sleep(2 * time.Second)
+				longest := time.Duration(0)
+				for range 10 {
+					began := time.Now()
+					path, _, _ := strings.Cut(test.path, "?")
+					response, err := http.ReadResponse(bufio.NewReader(post("192.0.2.1:1", path, test.size, test.size)), nil)
+					if err != nil || response.StatusCode != http.StatusOK {
+						t.Errorf("a review is answered with %+v, %v", response, err)
+					}
+					longest = max(longest, time.Since(began))
+				}
+				t.Logf("a review took up to %s", longest)
+				if longest >= waitForMemory {
+					t.Error("that is longer than the API server waits")
+				}
+				end()
+				stop()
+				attackers.Wait()
+			})
+		})
+	}
 }
 
 // TestLargeReviewsDelayNoSmallOnes posts large reviews, 40 at a time, like a tenant that stores

@@ -1,15 +1,19 @@
 package serving
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/internal/untrusted"
 )
@@ -17,10 +21,10 @@ import (
 const (
 	// waitForMemory bounds the time that a review waits for memory.
 	waitForMemory = 5 * time.Second
-	// transferGrace and transferRate bound the transfers of a slow client while another review
-	// waits. The client of a review with memory gets transferGrace to send the body and to read the
-	// answer, and a second more for each transferRate bytes. Every lookAgain, a waiting review
-	// checks for slow clients.
+	// transferGrace and transferRate bound the transfers of a slow client. The client of a review
+	// with memory gets transferGrace to send the body and to read the answer, and a second more for
+	// each transferRate bytes. The time of the handler does not count. Every lookAgain, a client
+	// without time is disconnected if another review waits for memory.
 	transferGrace, transferRate = 500 * time.Millisecond, 16 << 20
 	lookAgain                   = 100 * time.Millisecond
 	// rememberedAddresses is more than the number of addresses that can have connections at the
@@ -28,99 +32,85 @@ const (
 	rememberedAddresses = 2 * maxConnections
 )
 
-// lane has the memory for reviews of one kind. A review waits for other reviews of its address
-// first, so a client with many reviews only delays its own.
+// lane has the memory for reviews of one kind.
 type lane struct {
-	all        *semaphore.Weighted
-	perAddress int64
-	// addresses has the *share of each address.
+	memory *semaphore.Weighted
+	// waiting is the number of reviews that wait for memory.
+	waiting atomic.Int64
+	mu      sync.Mutex
+	// addresses has a *semaphore.Weighted of 1 for each address. Only one review of an address at a
+	// time waits for memory, so the addresses alternate.
 	addresses *lru.Cache
 	// turns share the processor between reviews with memory.
 	turns *Turns
 	// panics bounds the log lines of handlers that panic.
 	panics *untrusted.Limit
-
-	mu        sync.Mutex
-	transfers map[*transfer]struct{}
 }
 
-// share is the memory that an address can use. Only one of its reviews at a time waits for memory of
-// the lane, so that the addresses alternate.
-type share struct{ memory, first *semaphore.Weighted }
-
-func newLane(total, perAddress int64, turns *Turns) *lane {
+func newLane(total int64, turns *Turns) *lane {
 	return &lane{
-		all: semaphore.NewWeighted(total), perAddress: perAddress, addresses: lru.New(rememberedAddresses), turns: turns,
-		panics: untrusted.NewLimit(), transfers: map[*transfer]struct{}{},
+		memory: semaphore.NewWeighted(total), addresses: lru.New(rememberedAddresses),
+		turns: turns, panics: untrusted.NewLimit(),
 	}
 }
 
-// acquire takes memory for a review of an address. It aborts slow clients of other reviews until
-// there is enough memory.
+// acquire takes memory for a review, after the other reviews of the address that wait for it.
 func (l *lane) acquire(ctx context.Context, host string, weight int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitForMemory)
 	defer cancel()
-	own := l.share(host)
-	if err := own.memory.Acquire(ctx, weight); err != nil {
+	first := l.firstOf(host)
+	if err := first.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	if !l.all.TryAcquire(weight) {
-		go wait.UntilWithContext(ctx, l.abortSlowest, lookAgain)
-		if err := l.waitFor(ctx, own, weight); err != nil {
-			own.memory.Release(weight)
-			return nil, err
-		}
+	defer first.Release(1)
+	l.waiting.Add(1)
+	defer l.waiting.Add(-1)
+	if err := l.memory.Acquire(ctx, weight); err != nil {
+		return nil, err
 	}
-	return func() {
-		l.all.Release(weight)
-		own.memory.Release(weight)
-	}, nil
+	return func() { l.memory.Release(weight) }, nil
 }
 
-// waitFor takes memory after the other reviews of the address that wait for it.
-func (l *lane) waitFor(ctx context.Context, own *share, weight int64) error {
-	if err := own.first.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer own.first.Release(1)
-	return l.all.Acquire(ctx, weight)
-}
-
-// share returns the share of an address.
-func (l *lane) share(host string) *share {
+// firstOf returns the semaphore of an address.
+func (l *lane) firstOf(host string) *semaphore.Weighted {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own, found := l.addresses.Get(host); found {
-		return own.(*share)
+	if known, found := l.addresses.Get(host); found {
+		return known.(*semaphore.Weighted)
 	}
-	own := &share{memory: semaphore.NewWeighted(l.perAddress), first: semaphore.NewWeighted(1)}
-	l.addresses.Add(host, own)
-	return own
+	added := semaphore.NewWeighted(1)
+	l.addresses.Add(host, added)
+	return added
 }
 
-// transfer is the body and the answer of a review with memory.
+// serve calls a handler for a review that has memory and whose first bytes were read.
+func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, first []byte) {
+	defer l.recoverPanic(w, r)
+	client := &transfer{w, r.Body, l, connectionOf(r).abort, transferGrace}
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(first), client))
+	l.turns.serve(whileBusy(next), client, r)
+}
+
+// recoverPanic answers with an HTTP error if a handler panics. The stack is the operator's own text,
+// so it is logged completely.
+func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
+	if panicked := recover(); panicked != nil {
+		l.panics.Logger(log.FromContext(r.Context())).Error(fmt.Errorf("panic: %v", panicked), "Failed to answer a review",
+			"path", r.URL.Path, "stack", untrusted.Own(debug.Stack()))
+		http.Error(w, "the review could not be answered", http.StatusInternalServerError)
+	}
+}
+
+// transfer is the body and the answer of a review with memory. It resets the connection when the
+// client has no time left and another review waits: a slow API server without competition is served. A
+// deadline would not suffice: after a failed write, TLS waits five seconds for the client.
 type transfer struct {
 	http.ResponseWriter
 	io.Reader
 	of    *lane
-	abort func()
-	// budget is the remaining time of the client. deadline is the end of it during a read or a
-	// write. The lane's lock protects both.
-	budget   time.Duration
-	deadline time.Time
-}
-
-// begin adds a transfer. Nothing calls abort after end.
-func (l *lane) begin(w http.ResponseWriter, body io.Reader, abort func()) (t *transfer, end func()) {
-	t = &transfer{ResponseWriter: w, Reader: body, of: l, abort: abort, budget: transferGrace}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.transfers[t] = struct{}{}
-	return t, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.transfers, t)
-	}
+	reset func()
+	// left is the time for which the client can still make the handler wait.
+	left time.Duration
 }
 
 func (t *transfer) Read(p []byte) (int, error) { return t.measure(t.Reader.Read, p) }
@@ -131,29 +121,23 @@ func (t *transfer) Write(p []byte) (int, error) { return t.measure(t.ResponseWri
 func (t *transfer) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 func (t *transfer) measure(move func([]byte) (int, error), p []byte) (int, error) {
-	t.of.mu.Lock()
-	t.deadline = time.Now().Add(t.budget)
-	t.of.mu.Unlock()
+	moving, stop := context.WithCancel(context.Background())
+	defer stop()
+	defer time.AfterFunc(t.left, func() { t.resetForOthers(moving) }).Stop()
+	began := time.Now()
 	n, err := move(p)
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
-	t.budget = time.Until(t.deadline) + time.Duration(n)*time.Second/transferRate
-	t.deadline = time.Time{}
+	t.left += time.Duration(n)*time.Second/transferRate - time.Since(began)
 	return n, err
 }
 
-// abortSlowest aborts the transfer that exceeds its deadline the most, if any.
-func (l *lane) abortSlowest(context.Context) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var slowest *transfer
-	for t := range l.transfers {
-		if !t.deadline.IsZero() && (slowest == nil || t.deadline.Before(slowest.deadline)) {
-			slowest = t
-		}
-	}
-	if slowest != nil && time.Now().After(slowest.deadline) {
-		slowest.abort()
-		delete(l.transfers, slowest)
+// resetForOthers resets the connection as soon as another review waits, unless the read or the write
+// has ended.
+func (t *transfer) resetForOthers(moving context.Context) {
+	switch {
+	case moving.Err() != nil:
+	case t.of.waiting.Load() > 0:
+		t.reset()
+	default:
+		time.AfterFunc(lookAgain, func() { t.resetForOthers(moving) })
 	}
 }

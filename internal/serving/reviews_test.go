@@ -3,9 +3,13 @@ package serving
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	"github.com/go-logr/logr/funcr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/internal/bounds"
@@ -46,5 +50,30 @@ func TestStrangersReviewsAreBounded(t *testing.T) {
 	}
 	if code := ask(t, client, url, head+`"request":{"uid":"1"}}`); code != http.StatusOK || asked != 1 {
 		t.Errorf("a review is answered with %d", code)
+	}
+}
+
+// TestPanicsLogLittleOfStrangers verifies that a handler that panics on its input, whose text a
+// stranger chooses, writes few lines, and that each has the stack.
+func TestPanicsLogLittleOfStrangers(t *testing.T) {
+	var lines []string
+	logger := funcr.New(func(prefix, args string) { lines = append(lines, prefix+args) }, funcr.Options{})
+	synctest.Test(t, func(t *testing.T) { // time does not advance
+		_, handler := serve(t, "/validate", func(http.ResponseWriter, *http.Request) { panic(strings.Repeat("forged\n", 10_000)) })
+		for range 100 {
+			request := httptest.NewRequestWithContext(log.IntoContext(t.Context(), logger), http.MethodPost, "/validate", strings.NewReader("{}"))
+			recorder := httptest.NewRecorder()
+			if handler.ServeHTTP(recorder, request); recorder.Code != http.StatusInternalServerError {
+				t.Fatalf("answered %d", recorder.Code)
+			}
+		}
+	})
+	if len(lines) != 20 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if strings.Contains(line, "\n") || len(line) > 8<<10 || !strings.Contains(line, "TestPanicsLogLittleOfStrangers") {
+			t.Errorf("%d bytes: %.2000q", len(line), line)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -69,9 +67,9 @@ func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPat
 		Server:         webhook.NewServer(webhook.Options{WebhookMux: mux}),
 		conversionPath: conversionPath,
 		linger:         linger,
-		small:          newLane(32<<20, 16<<20, turns),
-		admission:      newLane(decoded*largestAdmission, decoded*largestAdmission, slow),
-		conversion:     newLane(2*residentConversion, residentConversion, slow),
+		small:          newLane(32<<20, turns),
+		admission:      newLane(decoded*largestAdmission, slow),
+		conversion:     newLane(2*residentConversion, slow),
 		started:        make(chan struct{}),
 		ended:          make(chan error, 1),
 	}
@@ -137,20 +135,6 @@ func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64
 		defer release()
 		into.serve(next, w, r, first)
 	})
-}
-
-// serve calls a handler for a review that has memory and whose first bytes were read.
-func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, first []byte) {
-	client, end := l.begin(w, r.Body, func() { connectionOf(r).abort() })
-	defer end()
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			l.panics.Logger(log.FromContext(r.Context())).Error(fmt.Errorf("panic: %v", panicked), "Failed to answer a review", "path", r.URL.Path)
-			http.Error(w, "the review could not be answered", http.StatusInternalServerError)
-		}
-	}()
-	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(first), client))
-	l.turns.serve(whileBusy(next), client, r)
 }
 
 // Start serves until the context ends or serving fails.
