@@ -286,7 +286,7 @@ func valid(document []byte) error {
 		if err := yaml.UnmarshalStrict(document, object); err != nil {
 			return err
 		}
-		return validation.Spec(&object.Spec, field.NewPath("spec")).ToAggregate()
+		return validation.Complete(&object.Spec, field.NewPath("spec")).ToAggregate()
 	}
 	return fmt.Errorf("an example has apiVersion %q", kind.APIVersion)
 }

@@ -31,13 +31,16 @@ type Resolver struct {
 	ConfigMaps, Secrets *reference.Tracker
 }
 
-// Resolve checks the spec and the objects that it references. It returns the inputs of the
+// Resolve checks the spec and the objects that it references. refused are the refused values of the
+// spec (operand.Release.Refusals) that are not in effect. Resolve returns the inputs of the
 // children, and the reasons why the spec cannot be applied, in the order of the spec's fields. If
 // there is such a reason, the inputs are incomplete. It returns an error if an object cannot be
 // read.
-func (r Resolver) Resolve(ctx context.Context, object *v1alpha2.NginxOperator) (operand.Inputs, []failure.Failure, error) {
+func (r Resolver) Resolve(
+	ctx context.Context, object *v1alpha2.NginxOperator, refused []failure.Failure,
+) (operand.Inputs, []failure.Failure, error) {
 	in := r.Inputs(object)
-	blockers := specBlockers(object)
+	blockers := specBlockers(object, refused)
 
 	config, servers, found, err := r.resolveConfig(ctx, object, len(blockers) == 0)
 	if err != nil {
@@ -95,8 +98,9 @@ func (r Resolver) SecretsOf(
 	return in, append(certificates.blockers, blockers...), nil
 }
 
-// specBlockers returns the errors in a spec that do not depend on references.
-func specBlockers(object *v1alpha2.NginxOperator) []failure.Failure {
+// specBlockers returns the errors in a spec that do not depend on references. A spec with refused
+// values is not validated further.
+func specBlockers(object *v1alpha2.NginxOperator, refused []failure.Failure) []failure.Failure {
 	var out []failure.Failure
 	if _, damaged := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]; damaged {
 		out = append(out, failure.Failure{
@@ -105,6 +109,9 @@ func specBlockers(object *v1alpha2.NginxOperator) []failure.Failure {
 				"metadata.annotations[%s]: what v1alpha2 declared was damaged at v1alpha1, so the spec may lack a part of it: "+
 					"complete the spec at v1alpha2, then remove the annotation", wellknown.AnnotationV1alpha2Unreadable),
 		})
+	}
+	if len(refused) > 0 {
+		return append(out, refused...)
 	}
 	for _, problem := range validation.Spec(&object.Spec, operand.SpecPath) {
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: problem.Error()})

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/reference"
@@ -237,7 +238,7 @@ func TestBlockers(t *testing.T) {
 			object := fixture.NewObject(test.change...)
 			var first int
 			for reconcile := range 2 {
-				_, blockers, err := r.Resolve(t.Context(), object)
+				_, blockers, err := r.Resolve(t.Context(), object, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -267,13 +268,25 @@ func TestUnreadableSpec(t *testing.T) {
 		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
 	object := fixture.NewObject(configFrom(""))
 	object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
-	_, blockers, err := r.Resolve(t.Context(), object)
+	_, blockers, err := r.Resolve(t.Context(), object, nil)
 	if err != nil || len(blockers) != 1 || blockers[0].Reason != v1alpha2.ReasonInvalidConfiguration {
 		t.Errorf("blockers %v, %v", blockers, err)
 	}
 	object.Annotations = nil
-	if in, blockers, err := r.Resolve(t.Context(), object); err != nil || len(blockers) != 0 || in.Config.Hash == "" {
+	if in, blockers, err := r.Resolve(t.Context(), object, nil); err != nil || len(blockers) != 0 || in.Config.Hash == "" {
 		t.Errorf("hash %q, blockers %v, %v", in.Config.Hash, blockers, err)
+	}
+}
+
+// TestRefusedSpecIsNotValidated verifies that a spec with refused values is blocked by these alone,
+// and that no configuration is rendered from it.
+func TestRefusedSpecIsNotValidated(t *testing.T) {
+	r, _ := newResolver(t, func(client.Object) error { return nil })
+	refused := []failure.Failure{{Reason: v1alpha2.ReasonInvalidConfiguration, Message: "spec.replicas: Invalid value"}}
+	object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) { s.Image = ":" })
+	in, blockers, err := r.Resolve(t.Context(), object, refused)
+	if diff := gocmp.Diff(refused, blockers); diff != "" || err != nil || in.Config.Hash != "" {
+		t.Errorf("hash %q, error %v, blockers:\n%s", in.Config.Hash, err, diff)
 	}
 }
 
@@ -285,7 +298,7 @@ func TestResolveFailsToRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := newResolver(t, func(client.Object) error { return down }, newConfigMap("servers", nil), newSecret("servers", nil))
-			_, blockers, err := r.Resolve(t.Context(), fixture.NewObject(change))
+			_, blockers, err := r.Resolve(t.Context(), fixture.NewObject(change), nil)
 			if !errors.Is(err, down) || len(blockers) != 0 {
 				t.Errorf("error %v, blockers %v", err, blockers)
 			}
@@ -301,11 +314,11 @@ func TestResolveRemembersConclusions(t *testing.T) {
 		newConfigMap("pages", map[string]string{"a": "b"}),
 		newSecret("shop-tls", newCertificate(t)))
 	object := fixture.NewObject(configFrom(""), contentFrom("pages"), certificateFrom("shop-tls"))
-	first, _, err := r.Resolve(t.Context(), object)
+	first, _, err := r.Resolve(t.Context(), object, nil)
 	if err != nil || reads() != 3 {
 		t.Fatalf("%d reads, %v", reads(), err)
 	}
-	second, _, err := r.Resolve(t.Context(), object)
+	second, _, err := r.Resolve(t.Context(), object, nil)
 	if err != nil || reads() != 3 {
 		t.Fatalf("the second reconcile read %d objects, %v", reads()-3, err)
 	}
@@ -338,10 +351,10 @@ func TestReadFilesRefusesOtherContent(t *testing.T) {
 	}
 	r, _ := newResolver(t, changed, newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
 	object := fixture.NewObject(configFrom(""), contentFrom("servers"))
-	if _, _, err := r.Resolve(t.Context(), object); err != nil {
+	if _, _, err := r.Resolve(t.Context(), object, nil); err != nil {
 		t.Fatal(err)
 	}
-	in, _, err := r.Resolve(t.Context(), object)
+	in, _, err := r.Resolve(t.Context(), object, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package operand
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,5 +108,24 @@ func TestOversizedRatchets(t *testing.T) {
 	object.Spec.Service.Annotations["example.com/b"] = "x"
 	if added, _ := ratchet.Split(before, r.Refusals(object)); len(added) != 1 || added[0].Field != "spec.service.annotations" {
 		t.Errorf("another annotation: added %v", added)
+	}
+}
+
+// TestRefusedAsAWholeIsNotRendered verifies that no children are rendered to find refused patches
+// if a list is longer than the schema allows.
+func TestRefusedAsAWholeIsNotRendered(t *testing.T) {
+	for ports, want := range map[int]bool{1: true, 17: false} {
+		object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
+			for i := range ports {
+				s.Ports = append(s.Ports, v1alpha2.Port{Name: fmt.Sprintf("p%d", i), Port: int32(8000 + i)})
+			}
+			s.Patches = []v1alpha2.Patch{{
+				Target: v1alpha2.PatchTarget{Kind: "Deployment"}, Patch: "spec: {template: {spec: {automountServiceAccountToken: true}}}",
+			}}
+		})
+		isOfPatch := func(refusal ratchet.Refusal) bool { return strings.HasPrefix(refusal.Err.Field, "spec.patches") }
+		if got := (Release{Image: fixture.Image}).Refusals(object); slices.ContainsFunc(got, isOfPatch) != want {
+			t.Errorf("%d ports: %v", ports, got)
+		}
 	}
 }

@@ -89,10 +89,15 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 	return nil, warnings
 }
 
-// Refusals returns the values of a valid spec that this release refuses in a new write, and that an
-// older release could have stored.
+// Refusals returns the values of a spec that this release refuses in a new write, and that an older
+// release could have stored.
 func (r Release) Refusals(object *v1alpha2.NginxOperator) []ratchet.Refusal {
-	out := append(validation.Refusals(&object.Spec, SpecPath), r.oversized(object)...)
+	out := validation.Refusals(&object.Spec, SpecPath)
+	isWhole := func(refusal ratchet.Refusal) bool { return refusal.Err.Field == SpecPath.String() }
+	if slices.ContainsFunc(out, isWhole) {
+		return out // rendering it may be expensive
+	}
+	out = append(out, r.oversized(object)...)
 	if len(object.Spec.Patches) == 0 {
 		return out
 	}

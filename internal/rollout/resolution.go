@@ -46,15 +46,12 @@ func (r Resolution) Mounted(secrets *operand.Inputs) Resolution {
 // Declare returns the declaration of the object, or nil if the object is blocked, and the
 // resolution of its spec. It returns an error if an object cannot be read.
 func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*revision.Declaration, Resolution, error) {
-	in, invalid, err := r.Inputs.Resolve(ctx, object)
-	found := Resolution{
-		Invalid: invalid, Certificates: in.Certificates, CertificatesHash: in.CertificatesHash, Resolved: err == nil,
-		Accepted: object.Status.AcceptedValues,
-	}
-	if err == nil && len(invalid) == 0 {
-		r.ratchet(object, &found)
-	}
-	if err != nil || len(found.Invalid) > 0 {
+	found := r.ratchet(object)
+	in, invalid, err := r.Inputs.Resolve(ctx, object, found.Invalid)
+	found.Invalid, found.Resolved = invalid, err == nil
+	found.Certificates, found.CertificatesHash = in.Certificates, in.CertificatesHash
+	if err != nil || len(invalid) > 0 {
+		found.Accepted = object.Status.AcceptedValues // the values are in effect still
 		return nil, found, err
 	}
 	out, err := r.render(object, in, "")
@@ -110,32 +107,28 @@ func (r Decider) Mark(object *v1alpha2.NginxOperator, declared *revision.Declara
 	return nil
 }
 
-// ratchet finds the refused values of a valid spec. Values that were in effect before this release refused
-// them stay in effect, and the status reports them. The others are blockers: they were written while
-// admission was unavailable.
-func (r Decider) ratchet(object *v1alpha2.NginxOperator, found *Resolution) {
-	found.Accepted = nil
-	refused := r.Inputs.Refusals(object)
-	if len(refused) == 0 || r.Store.Applier == nil { // nothing is applied
-		return
-	}
+// ratchet finds the refused values of a spec. Values that were in effect before this release
+// refused them stay in effect, and the status reports them. The others are blockers: they were
+// written while admission was unavailable.
+func (r Decider) ratchet(object *v1alpha2.NginxOperator) Resolution {
+	var out Resolution
 	before := object.Status.AcceptedValues
 	isFirst := len(before) == 0 && r.Live.Deployment() != nil && object.Status.ObservedGeneration == object.Generation &&
 		wasApplied(&object.Status)
-	for _, one := range refused {
-		switch hash := operand.ShortHash(one.Key()); {
+	for _, refusal := range r.Inputs.Refusals(object) {
+		switch hash := operand.ShortHash(refusal.Key()); {
 		case isFirst || slices.Contains(before, hash):
-			found.Outdated = append(found.Outdated, one.Err)
-			found.Accepted = append(found.Accepted, hash)
+			out.Outdated = append(out.Outdated, refusal.Err)
+			out.Accepted = append(out.Accepted, hash)
 		default:
-			found.Invalid = append(found.Invalid, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: one.Err.Error()})
+			out.Invalid = append(out.Invalid, failure.Failure{
+				Reason: v1alpha2.ReasonInvalidConfiguration, Message: refusal.Err.Error(),
+			})
 		}
 	}
-	slices.Sort(found.Accepted)
-	found.Accepted = slices.Compact(found.Accepted)
-	if len(found.Invalid) > 0 {
-		found.Accepted = before // the values are in effect still
-	}
+	slices.Sort(out.Accepted)
+	out.Accepted = slices.Compact(out.Accepted)
+	return out
 }
 
 // Unusable returns the missing and unusable objects that the Pods of the Deployment need while its Pod

@@ -10,24 +10,14 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// maxReplicas is the maximum number of replicas, as in the schema.
-const maxReplicas = 1000
-
-// Autoscaling validates the bounds of spec.autoscaling, and requires a resource request for each
-// target. Targets are percentages of the request, so an autoscaler without requests never works.
-func Autoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+// validateTargets requires a resource request for each target of spec.autoscaling. Targets are
+// percentages of the request, so an autoscaler without requests never works.
+func validateTargets(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	if spec.Autoscaling == nil {
 		return nil
 	}
 	var errs field.ErrorList
-
-	at, declared := path.Child("autoscaling"), defaults.Autoscaling(spec)
-	if n := declared.MaxReplicas; n < 1 || n > maxReplicas {
-		errs = append(errs, field.Invalid(at.Child("maxReplicas"), n, "must be between 1 and 1000"))
-	} else if n := *declared.MinReplicas; n < 1 || n > declared.MaxReplicas {
-		errs = append(errs, field.Invalid(at.Child("minReplicas"), n, "must be between 1 and maxReplicas"))
-	}
-
+	declared := defaults.Autoscaling(spec)
 	for _, target := range []struct {
 		resource corev1.ResourceName
 		name     string
@@ -38,7 +28,8 @@ func Autoscaling(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Error
 	} {
 		if target.declared != nil && !requests(spec, target.resource) {
 			errs = append(errs, field.Required(path.Child("resources", "requests").Key(string(target.resource)), fmt.Sprintf(
-				"%s is a percentage of this request; set the request, or remove resources to use the default", at.Child(target.name))))
+				"%s is a percentage of this request; set the request, or remove resources to use the default",
+				path.Child("autoscaling", target.name))))
 		}
 	}
 	return errs

@@ -13,9 +13,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// maxContainers is the maximum number of initContainers, and of sidecars, as in the schema.
-const maxContainers = 8
-
 // validateContainers validates init containers and sidecars. Their names must differ from each
 // other and from the operator's containers.
 func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
@@ -50,7 +47,6 @@ func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 
 func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], at *field.Path) field.ErrorList {
 	errs := validateImage(container.Image, at.Child("image"))
-	errs = append(errs, atMost(len(container.Env), maxEnv, at.Child("env"))...)
 	errs = append(errs, validateEnv(container.Env, at.Child("env"))...)
 	if resources := container.Resources; resources != nil {
 		errs = append(errs, validateResources(&corev1.ResourceRequirements{Limits: resources.Limits, Requests: resources.Requests},
@@ -58,8 +54,6 @@ func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], 
 	}
 
 	mounts := at.Child("volumeMounts")
-	errs = append(errs, validateUnique(container.VolumeMounts, "mountPath", mounts,
-		func(mount v1alpha2.VolumeMount) string { return mount.MountPath })...)
 	for i, mount := range container.VolumeMounts {
 		if !volumes.Has(mount.Name) {
 			errs = append(errs, field.Invalid(mounts.Index(i).Child("name"), bounded(mount.Name),
@@ -70,15 +64,12 @@ func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], 
 	return errs
 }
 
-// maxEnv is the maximum number of environment variables of a container, as in the schema.
-const maxEnv = 64
-
 // variableName matches names that every version of Kubernetes accepts, and that need no quotes in
 // nginx.conf.
 var variableName = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
 
 func validateEnv(env []v1alpha2.EnvVar, path *field.Path) field.ErrorList {
-	errs := validateUnique(env, "name", path, func(variable v1alpha2.EnvVar) string { return variable.Name })
+	var errs field.ErrorList
 	for i, variable := range env {
 		if !variableName.MatchString(variable.Name) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), bounded(variable.Name),

@@ -10,48 +10,21 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// TestExpose verifies the bounds of fields that no schema validates, because v1alpha1 stores them
-// in an annotation.
+// TestExpose verifies rules that the schema does not have.
 func TestExpose(t *testing.T) {
-	const at = "spec.expose.ingress.hosts"
 	const neither = "spec.expose: Invalid value: must have exactly one of ingress and httpRoute; set one, or remove expose"
-	hosts := func(hosts ...v1alpha2.IngressHost) *v1alpha2.Expose {
-		return &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: hosts}}
-	}
 	annotated := func(key, value string) *v1alpha2.Expose {
-		out := hosts(v1alpha2.IngressHost{Host: "a"})
-		out.Ingress.Annotations = map[string]string{key: value}
-		return out
+		return &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Annotations: map[string]string{key: value}}}
 	}
 	for name, test := range map[string]struct {
 		expose *v1alpha2.Expose
 		want   []string
 	}{
-		"nothing":     {},
-		"one host":    {expose: hosts(v1alpha2.IngressHost{Host: "a.example.com", Paths: []string{"/"}, TLSSecretName: "a.b"})},
-		"annotation":  {expose: annotated("example.com/a", "b")},
-		"no way in":   {expose: &v1alpha2.Expose{}, want: []string{neither}},
-		"two ways in": {expose: &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{}, HTTPRoute: &v1alpha2.HTTPRoute{}}, want: []string{neither}},
-		"no host":     {expose: hosts(), want: []string{at + ": Required value: an Ingress requires at least one host"}},
-		"no name":     {expose: hosts(v1alpha2.IngressHost{}), want: []string{at + "[0].host: Required value"}},
-		"17 hosts":    {expose: hosts(make([]v1alpha2.IngressHost, 17)...), want: []string{at + ": Too many: 17: must have at most 16 items"}},
-		"17 paths": {expose: hosts(v1alpha2.IngressHost{Paths: make([]string, 17)}), want: []string{
-			at + "[0].paths: Too many: 17: must have at most 16 items",
-		}},
-		"a long path": {expose: hosts(v1alpha2.IngressHost{Host: "a", Paths: []string{"/", "/" + strings.Repeat("a", 256)}}), want: []string{
-			at + "[0].paths[1]: Too long: may not be more than 256 bytes",
-		}},
-		"own annotation": {expose: annotated("operator.example.com/last-declared", "{}"), want: []string{
-			"spec.expose.ingress.annotations[operator.example.com/last-declared]: Forbidden: this prefix is reserved for the operator; remove " +
-				"the annotation, or use your own prefix",
-		}},
+		"nothing":    {},
+		"annotation": {expose: annotated("example.com/a", "b")},
+		"no way in":  {expose: &v1alpha2.Expose{}, want: []string{neither}},
 		"much": {expose: annotated("a", strings.Repeat("\x01", 12_000)), want: []string{
-			"spec.expose: Invalid value: has 72059 bytes as JSON, and the limit is 65536; shorten the annotations",
-		}},
-		"name of a Secret": {expose: hosts(v1alpha2.IngressHost{Host: "a", TLSSecretName: "A"}), want: []string{
-			at + `[0].tlsSecretName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, ` +
-				`'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
-				`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			"spec.expose: Invalid value: has 72049 bytes as JSON, and the limit is 65536; shorten the annotations",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +59,28 @@ func TestVerdictOnAnIngress(t *testing.T) {
 	var got []string
 	for _, one := range Verdict(err, nil, field.NewPath("spec")) {
 		got = append(got, one.Error())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestVerdictOnAnHTTPRoute verifies that the API server's error in an HTTPRoute becomes an error of
+// the user's field, and never has the path of a field of the HTTPRoute.
+func TestVerdictOnAnHTTPRoute(t *testing.T) {
+	spec := field.NewPath("spec")
+	err := refused(
+		field.Invalid(spec.Child("hostnames").Index(1), "A", "spec.hostnames[1] in body should match '^[a-z]+$'"),
+		field.Invalid(spec.Child("parentRefs"), field.OmitValueType{}, "sectionName must be unique"),
+		field.Invalid(spec.Child("rules").Index(0).Child("backendRefs"), "a", "is the operator's"),
+	)
+	var got []string
+	for _, found := range Verdict(err, &v1alpha2.NginxOperatorSpec{Expose: &v1alpha2.Expose{HTTPRoute: &v1alpha2.HTTPRoute{}}}, spec) {
+		got = append(got, found.Error())
+	}
+	want := []string{
+		`spec.expose.httpRoute.hostnames[1]: Invalid value: "A": should match '^[a-z]+$'`,
+		"spec.expose.httpRoute.parentRefs: Invalid value: sectionName must be unique",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -6,8 +6,6 @@ import (
 
 	"github.com/distribution/reference"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -31,49 +29,18 @@ func validateName(name string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateKey validates a key of a ConfigMap or Secret.
-func validateKey(key string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, message := range utilvalidation.IsConfigMapKey(key) {
-		errs = append(errs, field.Invalid(path, bounded(key), message))
+// validateNoMask rejects a mask. The schema already has the rule of a later release, because no
+// release after 0.7.1 can change a rule (docs/adr/0052-rules-are-frozen.md).
+func validateNoMask(key string, path *field.Path) field.ErrorList {
+	if !IsMask(key) {
+		return nil
 	}
-	return errs
-}
-
-// validateConfigMapKey is validateKey for a key whose schema allows a mask. The schema already has
-// the rule of a later release, because no release after 0.7.1 can change a rule
-// (docs/adr/0052-rules-are-frozen.md).
-func validateConfigMapKey(key string, path *field.Path) field.ErrorList {
-	if IsMask(key) {
-		return field.ErrorList{field.Invalid(path, bounded(key),
-			"has a *, which this release does not support; write one key, for example nginx.conf")}
-	}
-	return validateKey(key, path)
+	return field.ErrorList{field.Invalid(path, bounded(key),
+		"has a *, which this release does not support; write one key, for example nginx.conf")}
 }
 
 // IsMask reports whether a key is a mask, which matches several keys. This release refuses masks.
 func IsMask(key string) bool { return strings.Contains(key, "*") }
-
-func atMost(n, most int, path *field.Path) field.ErrorList {
-	if n > most {
-		return field.ErrorList{field.TooMany(path, n, most)}
-	}
-	return nil
-}
-
-// validateUnique finds elements of a list with the same key. The schema does not validate fields
-// that v1alpha1 stores in an annotation, and server-side apply would merge two such elements.
-func validateUnique[T any](list []T, key string, path *field.Path, of func(T) string) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[string]()
-	for i, element := range list {
-		if name := of(element); name != "" && seen.Has(name) {
-			errs = append(errs, field.Duplicate(path.Index(i).Child(key), bounded(name)))
-		}
-		seen.Insert(of(element))
-	}
-	return errs
-}
 
 // maxErrors is the maximum number of returned errors. Kubernetes joins errors in quadratic time.
 const maxErrors = 32

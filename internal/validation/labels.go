@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,23 +21,14 @@ var ownLabels = []string{
 // ownPrefix is the prefix of the operator's own labels and annotations.
 const ownPrefix = "operator.example.com/"
 
+// validateLabels rejects invalid labels, and labels of the operator. For labels of the Service and
+// of Pods, the schema does the latter.
 func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(labels, path)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if slices.Contains(ownLabels, key) || strings.HasPrefix(key, ownPrefix) {
 			errs = append(errs,
 				field.Forbidden(path.Key(key), "this label is reserved for the operator; remove it, or use your own prefix"))
-		}
-	}
-	return errs
-}
-
-func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
-	errs := apivalidation.ValidateAnnotations(annotations, path)
-	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if strings.HasPrefix(key, ownPrefix) {
-			errs = append(errs,
-				field.Forbidden(path.Key(key), "this prefix is reserved for the operator; remove the annotation, or use your own prefix"))
 		}
 	}
 	return errs

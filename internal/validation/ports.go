@@ -3,7 +3,6 @@ package validation
 import (
 	"fmt"
 
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -20,8 +19,7 @@ type numbers struct {
 
 // take adds a port of the Service and the port on which nginx listens for it. label is the field
 // that has the port of the Service.
-func (n *numbers) take(port int32, targetPort, nodePort *int32, at *field.Path, label string) {
-	n.valid(port, at.Child("port"))
+func (n *numbers) take(port int32, targetPort *int32, at *field.Path, label string) {
 	if by, found := n.service[port]; found {
 		n.errs = append(n.errs, field.Invalid(at.Child("port"), port,
 			fmt.Sprintf("%s already has this port; choose another port", by)))
@@ -32,26 +30,16 @@ func (n *numbers) take(port int32, targetPort, nodePort *int32, at *field.Path, 
 	listens, from := port, at.Child("port")
 	if targetPort != nil {
 		listens, from, label = *targetPort, at.Child("targetPort"), at.Child("targetPort").String()
-		n.valid(listens, from)
 	}
 	if by, found := n.listens[listens]; found {
 		n.errs = append(n.errs, field.Invalid(from, listens, fmt.Sprintf("nginx already listens on it for %s; choose another targetPort", by)))
 		return
 	}
-
 	n.listens[listens] = label
-	if nodePort != nil {
-		n.valid(*nodePort, at.Child("nodePort"))
-	}
 }
 
-func (n *numbers) valid(number int32, at *field.Path) {
-	for _, message := range utilvalidation.IsValidPortNum(int(number)) {
-		n.errs = append(n.errs, field.Invalid(at, number, message))
-	}
-}
-
-// validatePorts validates ports, including the defaults, and rejects ports that are used twice.
+// validatePorts rejects ports, including the defaults, that are used twice. A write at v1alpha1 can
+// change a port, and never sees the schema's rules of v1alpha2.
 func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	taken := numbers{service: map[int32]string{}, listens: map[int32]string{}}
 
@@ -61,15 +49,7 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 		if spec.Ports == nil {
 			label = "the default of " + path.Child("ports").String()
 		}
-		taken.take(port.Port, port.TargetPort, port.NodePort, at, label)
-		for _, message := range utilvalidation.IsValidPortName(port.Name) {
-			taken.errs = append(taken.errs, field.Invalid(at.Child("name"), port.Name, message))
-		}
-		if port.AppProtocol != "" {
-			for _, message := range utilvalidation.IsQualifiedName(port.AppProtocol) {
-				taken.errs = append(taken.errs, field.Invalid(at.Child("appProtocol"), port.AppProtocol, message))
-			}
-		}
+		taken.take(port.Port, port.TargetPort, at, label)
 		if defaults.IsTLS(port) && spec.Config == nil && len(spec.TLS) == 0 {
 			taken.errs = append(taken.errs, field.Invalid(at.Child("appProtocol"), port.AppProtocol,
 				"https requires a certificate; add one to tls, or add a server block with ssl to config"))
@@ -77,12 +57,7 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 	}
 
 	taken.certificates(spec, path.Child("tls"))
-	if len(defaults.ServicePorts(spec)) == 0 {
-		taken.errs = append(taken.errs, field.Invalid(path.Child("ports"), field.OmitValueType{},
-			"an empty list disables plain HTTP, and no certificate has a port; set a port in tls, or remove ports to listen on 8080"))
-	}
-
-	return append(taken.errs, validateNodePorts(spec, path)...)
+	return taken.errs
 }
 
 // certificates adds the ports of certificates. With spec.config, several certificates can share a
@@ -92,9 +67,6 @@ func (n *numbers) certificates(spec *v1alpha2.NginxOperatorSpec, path *field.Pat
 	for i, tls := range defaults.TLS(spec) {
 		at := path.Index(i)
 		if tls.Port == nil {
-			if tls.TargetPort != nil || tls.NodePort != nil {
-				n.errs = append(n.errs, field.Invalid(at, field.OmitValueType{}, "targetPort and nodePort require port; set port, or remove them"))
-			}
 			continue
 		}
 
@@ -108,7 +80,7 @@ func (n *numbers) certificates(spec *v1alpha2.NginxOperatorSpec, path *field.Pat
 		if spec.TLS[i].Port == nil {
 			label = "the default of " + label
 		}
-		n.take(*tls.Port, tls.TargetPort, tls.NodePort, at, label)
+		n.take(*tls.Port, tls.TargetPort, at, label)
 	}
 }
 
@@ -122,24 +94,4 @@ func (n *numbers) share(first, tls v1alpha2.TLS, at *field.Path) {
 		n.errs = append(n.errs, field.Invalid(at.Child("nodePort"), *tls.NodePort,
 			"only the first certificate on a port can set nodePort; move nodePort to the first certificate"))
 	}
-}
-
-// validateNodePorts rejects node ports if the type of the Service has none.
-func validateNodePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	if defaults.ServiceType(spec) != "ClusterIP" {
-		return nil
-	}
-	const message = "requires a Service of type NodePort or LoadBalancer; set service.type or remove nodePort"
-	var errs field.ErrorList
-	for i, port := range spec.Ports {
-		if port.NodePort != nil {
-			errs = append(errs, field.Invalid(path.Child("ports").Index(i).Child("nodePort"), *port.NodePort, message))
-		}
-	}
-	for i, tls := range spec.TLS {
-		if tls.NodePort != nil {
-			errs = append(errs, field.Invalid(path.Child("tls").Index(i).Child("nodePort"), *tls.NodePort, message))
-		}
-	}
-	return errs
 }

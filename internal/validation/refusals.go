@@ -4,7 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/lru"
@@ -15,40 +16,26 @@ import (
 	"github.com/example/nginx-operator/internal/schema"
 )
 
-// Rules that 0.5.1 added. The schema has the same rules.
-var (
-	// scrapedTooOften matches intervals of less than 5 seconds.
-	scrapedTooOften = regexp.MustCompile(`^[1-4]s$`)
-	// unsafeText matches characters that end a word in the configuration of an Ingress controller
-	// or of a proxy: quotes, semicolons, braces, backslashes, white space, and control characters.
-	unsafeText = regexp.MustCompile("[\\p{Z}\\p{C}\"'`;{}\\\\]")
-)
+const noSource = "a volume requires a source; add one of configMap, secret, emptyDir, persistentVolumeClaim, csi, " +
+	"downwardAPI, and projected, or remove the volume"
 
-const (
-	scrapeRule   = "must be at least 5s; write for example 15s"
-	unsafeInPath = "must not have quotes, semicolons, braces, backslashes, whitespace, or control characters; write them percent-encoded, " +
-		"for example %20 for a space"
-	unsafeInHost = "must not have quotes, semicolons, braces, backslashes, whitespace, or control characters; write a DNS name"
-	noSource     = "a volume requires a source; add one of configMap, secret, emptyDir, persistentVolumeClaim, csi, downwardAPI, and " +
-		"projected, or remove the volume"
-)
+// maxVolumes is the maximum number of volumes, as in the schema.
+const maxVolumes = 16
 
-// Refusals returns the values of a spec that this release rejects in a new write, but that 0.5.0
-// could store. They violate the schema, which the conversion from v1alpha1 did not check, or a rule
-// that 0.5.1 added, or are volumes without a source. The spec must have passed Spec.
+// Refusals returns the values of a spec that this release rejects in a new write, but that an older
+// release could store: violations of the schema, and volumes without a source. If the spec is too
+// large, or has too long lists, there is a refusal of the whole spec.
 func Refusals(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refusal {
-	out := append(violations(spec, path), withoutSource(spec.Volumes, path.Child("volumes"))...)
+	return append(violations(spec, path), withoutSource(spec.Volumes, path.Child("volumes"))...)
+}
 
-	if spec.Monitoring != nil && spec.Monitoring.PodMonitor != nil {
-		if interval := spec.Monitoring.PodMonitor.Interval; scrapedTooOften.MatchString(interval) {
-			out = append(out, refusal(path.Child("monitoring", "podMonitor", "interval"), interval, scrapeRule, ""))
-		}
+// Complete returns the errors of a spec that the API server has not validated.
+func Complete(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, refusal := range Refusals(spec, path) {
+		errs = append(errs, refusal.Err)
 	}
-
-	if spec.Expose != nil {
-		out = append(out, refusedOfExpose(spec.Expose, path.Child("expose"))...)
-	}
-	return out
+	return append(errs, Spec(spec, path)...)
 }
 
 // withoutSource returns the volumes without a source. The API server would turn such a volume of a
@@ -56,7 +43,7 @@ func Refusals(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refu
 // sources (docs/adr/0052-rules-are-frozen.md).
 func withoutSource(volumes []v1alpha2.Volume, path *field.Path) []ratchet.Refusal {
 	var out []ratchet.Refusal
-	for i := range volumes {
+	for i := range volumes[:min(len(volumes), maxVolumes)] {
 		volume := &volumes[i]
 		hasSource := volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil ||
 			volume.CSI != nil || volume.DownwardAPI != nil || volume.Projected != nil
@@ -67,41 +54,12 @@ func withoutSource(volumes []v1alpha2.Volume, path *field.Path) []ratchet.Refusa
 	return out
 }
 
-func refusedOfExpose(expose *v1alpha2.Expose, path *field.Path) []ratchet.Refusal {
-	var out []ratchet.Refusal
-	if expose.Ingress != nil {
-		for i, host := range expose.Ingress.Hosts {
-			at := path.Child("ingress", "hosts").Index(i)
-			if unsafeText.MatchString(host.Host) {
-				out = append(out, refusal(at.Child("host"), host.Host, unsafeInHost, ""))
-			}
-			for j, one := range host.Paths {
-				if unsafeText.MatchString(one) {
-					out = append(out, refusal(at.Child("paths").Index(j), one, unsafeInPath, host.Host))
-				}
-			}
-		}
-	}
-	if expose.HTTPRoute != nil {
-		for i, name := range expose.HTTPRoute.Hostnames {
-			if unsafeText.MatchString(name) {
-				out = append(out, refusal(path.Child("httpRoute", "hostnames").Index(i), name, unsafeInHost, ""))
-			}
-		}
-	}
-	return out
-}
-
-// refusal returns a refusal of a text. owner distinguishes equal texts of different owners.
-func refusal(path *field.Path, text, rule, owner string) ratchet.Refusal {
-	return ratchet.Refusal{Err: field.Invalid(path, bounded(text), rule), Value: owner + "\x00" + text}
-}
-
 // valid has the SHA-256 hashes of recent specs without violations. Each reconcile validates a spec, and
 // many instances have equal specs.
 var valid = lru.New(1024)
 
-// violations returns the violations of types, bounds, enums, and patterns of the schema.
+// violations returns the violations of the schema. The value of a violated CEL rule about several
+// fields is their object or list.
 func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refusal {
 	raw, err := json.Marshal(spec)
 	if err != nil {
@@ -111,6 +69,9 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 	if _, known := valid.Get(hash); known {
 		return nil
 	}
+	if err := sizeError(raw, path); err != nil {
+		return []ratchet.Refusal{{Err: err, Value: string(hash[:])}}
+	}
 	fields := map[string]any{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil {
 		return unreadable(path, err)
@@ -118,7 +79,7 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 
 	var out []ratchet.Refusal
 	for _, err := range schema.Violations(fields, path) {
-		value := fmt.Sprint(err.BadValue)
+		value := fmt.Sprintf("%#v", valueAt(fields, strings.TrimPrefix(err.Field, path.String())))
 		err.BadValue, err.Detail = field.OmitValueType{}, bounded(err.Detail)
 		out = append(out, ratchet.Refusal{Err: err, Value: value})
 	}
@@ -126,6 +87,26 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 		valid.Add(hash, nil)
 	}
 	return out
+}
+
+// valueAt returns the value of a field below a value, or the innermost value that has the field in
+// it if a key of a map has a dot.
+func valueAt(value any, path string) any {
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		switch parent := value.(type) {
+		case map[string]any:
+			inner, found := parent[step]
+			if !found {
+				return parent
+			}
+			value = inner
+		case []any:
+			if i, err := strconv.Atoi(step); err == nil && i < len(parent) {
+				value = parent[i]
+			}
+		}
+	}
+	return value
 }
 
 func unreadable(path *field.Path, err error) []ratchet.Refusal {

@@ -112,6 +112,12 @@ func verdict(kind string, faults []metav1.StatusCause, spec *v1alpha2.NginxOpera
 	return firstOf(append(errs, ofPatches...), path)
 }
 
+// withoutPlace removes the field from an API server's message about a custom resource. The error
+// already has it.
+func withoutPlace(message, child string) string {
+	return strings.Replace(message, child+" in body ", "", 1)
+}
+
 // isNodePort reports whether a field of a Service is a node port. Its index does not identify the
 // port in the spec, because the Service joins the ports of spec.ports and spec.tls. The message has
 // the number.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,9 +14,6 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
-
-// maxVolumes is the maximum number of volumes, as in the schema.
-const maxVolumes = 16
 
 // ownVolumes are names of the operator's volumes. ownVolumePrefixes are prefixes of such names.
 // Some are reserved for later releases.
@@ -33,9 +31,8 @@ const sharedMemory = "/dev/shm"
 // validateVolumes validates names, sizes, and mounts, and rejects names and paths that are reserved
 // for the operator.
 func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.ErrorList {
-	errs := validateUnique(spec.Volumes, "name", at, func(volume v1alpha2.Volume) string { return volume.Name })
-	errs = append(errs, validateUnique(spec.Volumes, "mountPath", at, func(volume v1alpha2.Volume) string { return volume.MountPath })...)
-
+	var errs field.ErrorList
+	mounted := sets.New[string]()
 	for i, volume := range spec.Volumes {
 		at := at.Index(i)
 		for _, message := range utilvalidation.IsDNS1123Label(volume.Name) {
@@ -58,6 +55,10 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 			continue
 		}
 
+		if mounted.Has(volume.MountPath) {
+			errs = append(errs, field.Duplicate(at.Child("mountPath"), bounded(volume.MountPath)))
+		}
+		mounted.Insert(volume.MountPath)
 		errs = append(errs, validateMount(volume.MountPath, volume.SubPath, at)...)
 		if taken := takenBy(volume.MountPath, spec); taken != "" {
 			errs = append(errs, field.Forbidden(at.Child("mountPath"), fmt.Sprintf(

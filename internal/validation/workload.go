@@ -24,24 +24,12 @@ func changesWorkload(before, spec *v1alpha2.NginxOperatorSpec) bool {
 	return !equality.Semantic.DeepEqual(now, &v1alpha2.NginxOperatorSpec{}) && !equality.Semantic.DeepEqual(workloadOf(before), now)
 }
 
-// validateWorkloadSize bounds the input of the other rules.
-func validateWorkloadSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	errs := atMost(len(spec.Env), maxEnv, path.Child("env"))
-	errs = append(errs, atMost(len(spec.Volumes), maxVolumes, path.Child("volumes"))...)
-	errs = append(errs, atMost(len(spec.InitContainers), maxContainers, path.Child("initContainers"))...)
-	return append(errs, atMost(len(spec.Sidecars), maxContainers, path.Child("sidecars"))...)
-}
-
 // validateWorkload rejects values that are reserved for the operator, and values that would make
 // the configuration or the Deployment ambiguous.
 func validateWorkload(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.ServiceAccountName != "" {
 		errs = append(errs, validateName(spec.ServiceAccountName, path.Child("serviceAccountName"))...)
-	}
-
-	if context := spec.SecurityContext; context != nil && context.RunAsUser != nil && *context.RunAsUser == 0 {
-		errs = append(errs, field.Forbidden(path.Child("securityContext", "runAsUser"), "nginx must not run as root; set another user"))
 	}
 
 	errs = append(errs, validateEnv(spec.Env, path.Child("env"))...)

@@ -15,7 +15,7 @@ import (
 // none.
 func TestUnwatchedNamespace(t *testing.T) {
 	good := v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)}
-	bad := v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](-1)}
+	bad := v1alpha2.NginxOperatorSpec{Expose: &v1alpha2.Expose{}}
 	only := func(watched string) Validator {
 		return Validator{Watches: func(namespace string) bool { return namespace == watched }}
 	}

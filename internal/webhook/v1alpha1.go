@@ -34,7 +34,7 @@ type V1alpha1 struct{}
 var _ admission.Handler = V1alpha1{}
 
 // Handle returns the patch that restores the stored annotation.
-func (V1alpha1) Handle(ctx context.Context, request admission.Request) admission.Response {
+func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.Response {
 	for _, raw := range [][]byte{request.Object.Raw, request.OldObject.Raw} {
 		if err := bounds.JSON(raw); err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
@@ -49,7 +49,7 @@ func (V1alpha1) Handle(ctx context.Context, request admission.Request) admission
 	annotations := object.GetAnnotations()
 	given, isGiven := annotations[wellknown.AnnotationV1alpha2]
 	if request.Operation == admissionv1.Create {
-		return admitGiven(ctx, request.Object.Raw, given)
+		return admitGiven(request.Object.Raw, given)
 	}
 
 	old := &unstructured.Unstructured{}
@@ -68,7 +68,7 @@ func (V1alpha1) Handle(ctx context.Context, request admission.Request) admission
 	}
 	if conversion.Check(stored) != nil && isGiven {
 		// A client may restore a damaged annotation.
-		return admitGiven(ctx, request.Object.Raw, given)
+		return admitGiven(request.Object.Raw, given)
 	}
 
 	response := admission.Patched("", restoreAnnotation(len(annotations) > 0, stored, isStored))
@@ -98,10 +98,10 @@ func restoreAnnotation(hasOthers bool, stored string, isStored bool) jsonpatch.O
 // admitGiven admits the given annotation, which restores a backup, unless it is unreadable, or the
 // schema of v1alpha2 rejects the resulting spec. The API server validates the object that a client
 // writes, not the stored object after the conversion.
-func admitGiven(ctx context.Context, raw []byte, given string) admission.Response {
+func admitGiven(raw []byte, given string) admission.Response {
 	err := conversion.Check(given)
 	if err == nil && given != "" {
-		err = checkConverted(ctx, raw)
+		err = checkConverted(raw)
 	}
 	if err != nil {
 		return admission.Denied(fmt.Sprintf("metadata.annotations[%s] must be the value that the operator wrote: %s. Restore it, or remove it "+
@@ -112,7 +112,7 @@ func admitGiven(ctx context.Context, raw []byte, given string) admission.Respons
 
 // checkConverted returns why the schema of v1alpha2 rejects a v1alpha1 object, or nil if it does
 // not.
-func checkConverted(ctx context.Context, raw []byte) error {
+func checkConverted(raw []byte) error {
 	converted, err := upgrade(raw)
 	if err != nil {
 		return err
@@ -122,5 +122,5 @@ func checkConverted(ctx context.Context, raw []byte) error {
 		return err
 	}
 	spec, _ := object["spec"].(map[string]any)
-	return schema.AllViolations(ctx, spec, specPath).ToAggregate()
+	return schema.Violations(spec, specPath).ToAggregate()
 }

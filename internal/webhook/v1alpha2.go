@@ -153,21 +153,14 @@ func isV1alpha1(request admission.Request) bool {
 	return request.RequestKind != nil && request.RequestKind.Version == v1alpha1.GroupVersion.Version
 }
 
-// forV1alpha1 converts errors to the fields of v1alpha1. For other fields, it says how to change
-// them.
+// forV1alpha1 says how to change the fields, which v1alpha1 does not have. The schema of v1alpha1
+// validates its own fields.
 func forV1alpha1(errs field.ErrorList, name string) field.ErrorList {
 	out := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {
 		converted := *err
-		converted.Detail = strings.ReplaceAll(converted.Detail, "spec.ports[0].port", "spec.port")
-		switch converted.Field {
-		case "spec.ports[0].port":
-			converted.Field = "spec.port"
-		case "spec.replicas", "spec.forceRedeploy":
-		default:
-			converted.Detail += fmt.Sprintf(" (a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.%s %s)",
-				v1alpha2.GroupVersion.Group, name)
-		}
+		converted.Detail = strings.ReplaceAll(err.Detail, "spec.ports[0].port", "spec.port") + fmt.Sprintf(
+			" (a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.%s %s)", v1alpha2.GroupVersion.Group, name)
 		out = append(out, &converted)
 	}
 	return out

@@ -34,7 +34,9 @@ func TestRefusalNamesTheFields(t *testing.T) {
 		Ports:  []v1alpha2.Port{{Name: "http", Port: 9090}},
 		Config: &v1alpha2.Config{Inline: "server { listen 8080; }"},
 	}
-	badPort := v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "http", Port: 0}}, Replicas: ptr.To[int32](-1)}
+	onePort := v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "http", Port: 9090}}, TLS: []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](9090)}},
+	}
 	for _, test := range []struct {
 		name, version string
 		spec          v1alpha2.NginxOperatorSpec
@@ -50,14 +52,15 @@ func TestRefusalNamesTheFields(t *testing.T) {
 			Message: "Invalid value: listen: spec.port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that " +
 				"the servers listen on (a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.operator.example.com web)",
 		}}},
-		{"port at v1alpha2", v1alpha2.GroupVersion.Version, badPort, []metav1.StatusCause{
-			{Type: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: must be between 0 and 1000"},
-			{Type: "FieldValueInvalid", Field: "spec.ports[0].port", Message: "Invalid value: 0: must be between 1 and 65535, inclusive"},
-		}},
-		{"port at v1alpha1", v1alpha1.GroupVersion.Version, badPort, []metav1.StatusCause{
-			{Type: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: must be between 0 and 1000"},
-			{Type: "FieldValueInvalid", Field: "spec.port", Message: "Invalid value: 0: must be between 1 and 65535, inclusive"},
-		}},
+		{"port at v1alpha2", v1alpha2.GroupVersion.Version, onePort, []metav1.StatusCause{{
+			Type: "FieldValueInvalid", Field: "spec.tls[0].port",
+			Message: "Invalid value: 9090: spec.ports[0].port already has this port; choose another port",
+		}}},
+		{"port at v1alpha1", v1alpha1.GroupVersion.Version, onePort, []metav1.StatusCause{{
+			Type: "FieldValueInvalid", Field: "spec.tls[0].port",
+			Message: "Invalid value: 9090: spec.port already has this port; choose another port (a field of v1alpha2; to change it, " +
+				"run kubectl edit nginxoperators.v1alpha2.operator.example.com web)",
+		}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Validator{}.ValidateCreate(at(t, test.version), object(test.spec))

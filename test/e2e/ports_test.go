@@ -152,7 +152,7 @@ func createOthers(t *testing.T, namespace string) {
 func firstTaken(ctx context.Context, object *v1alpha2.NginxOperator, field mutate.Field) (*v1alpha2.NginxOperatorSpec, error) {
 	planner := &preview.Planner{Client: suite.admin}
 	last := errors.New("there is no other value")
-	for candidate := range field.Valid(ctx) {
+	for candidate := range field.Valid() {
 		spec := &v1alpha2.NginxOperatorSpec{}
 		if last = runtime.DefaultUnstructuredConverter.FromUnstructured(candidate, spec); last != nil {
 			continue

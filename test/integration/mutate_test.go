@@ -45,7 +45,7 @@ func TestEveryFieldCanBeChanged(t *testing.T) {
 			if err := read(); err != nil {
 				return err
 			}
-			for candidate := range f.Valid(t.Context()) {
+			for candidate := range f.Valid() {
 				last = harness.RetryOnConflict(func() error {
 					changed := live.DeepCopy()
 					changed.Object["spec"] = candidate

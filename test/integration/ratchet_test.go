@@ -40,7 +40,7 @@ const withoutSource = `{"replicas":1,"volumes":[{"name":"old"}]}`
 var refusedFields = map[string]string{
 	"spec.nginx.errorLogLevel":                   "supported values",
 	"spec.monitoring.podMonitor.interval":        "at least 5s",
-	"spec.expose.ingress.hosts[0].paths[0]":      "percent-encoded",
+	"spec.expose.ingress.hosts[0].paths":         "percent-encoded",
 	"cannot change spec.egress":                  "create a NetworkPolicy of your own",
 	"cannot change spec.policyTypes":             "create a NetworkPolicy of your own",
 	"template.spec.automountServiceAccountToken": "declare the token in spec.volumes",

@@ -84,7 +84,7 @@ func (r *Result) finish(manifests []*unstructured.Unstructured) {
 	for _, message := range utilvalidation.IsDNS1035Label(r.Object.Name) {
 		r.check("the name %q is not valid, choose another with --name: %s", r.Object.Name, message)
 	}
-	for _, problem := range validation.Spec(spec, field.NewPath("spec")) {
+	for _, problem := range validation.Complete(spec, field.NewPath("spec")) {
 		r.check("the result is not valid yet, correct it: %v", problem)
 	}
 

@@ -7,7 +7,6 @@
 package mutate
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -34,10 +33,10 @@ type Field struct {
 
 // Valid returns the candidates that the schema allows. Thousands of candidates can violate it, and
 // the library of the API server finds that without a request.
-func (f Field) Valid(ctx context.Context) iter.Seq[map[string]any] {
+func (f Field) Valid() iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
 		for candidate := range f.Candidates {
-			if len(schema.AllViolations(ctx, candidate, field.NewPath("spec"))) == 0 && !yield(candidate) {
+			if len(schema.Violations(candidate, field.NewPath("spec"))) == 0 && !yield(candidate) {
 				return
 			}
 		}
