@@ -66,7 +66,7 @@ func newInstance(size int) *v1alpha2.NginxOperator {
 }
 
 // TestPartOfInstance verifies that the cache has the whole of a small NginxOperator, and of a large
-// one its identity, what the census reads, and whether the spec or the status has changed.
+// one its identity, what StateOf reads, and whether the spec or the status has changed.
 func TestPartOfInstance(t *testing.T) {
 	t.Parallel()
 	small := storedForm(t, newInstance(10))
