@@ -38,13 +38,6 @@ func TestPackedFormHasEveryField(t *testing.T) {
 	for kind, options := range CacheOptions().ByObject {
 		transforms[kind] = options.Transform
 	}
-	for _, known := range optionalKinds {
-		kind, err := scheme.New().New(known.kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		transforms[kind.(client.Object)] = known.slim
-	}
 	for kind, transform := range transforms {
 		form := newPacking(kind, newRecent())
 		form.maxSize = 1 << 30

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/features"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/cached"
@@ -60,15 +59,6 @@ func newPackedInformer(
 	}
 	informer := toolscache.NewSharedIndexInformer(toolscache.ToListWatcherWithWatchListSemantics(complete, source), kind, resync, indexers)
 	return packedInformer{informer, of, later, false}
-}
-
-// packedInformers returns the function that creates the informers of a cache.
-func packedInformers(permissions *access.Namespaces) NewInformer {
-	known := newRecent()
-	return func(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
-	) toolscache.SharedIndexInformer {
-		return newPackedInformer(source, newPacking(kind.(client.Object), known), resync, indexers, permissions)
-	}
 }
 
 // SetTransform implements toolscache.SharedInformer.
