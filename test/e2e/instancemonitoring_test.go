@@ -83,9 +83,14 @@ func testInstanceMonitoring(t *testing.T, token string) {
 }
 
 // installPrometheusOperatorAPI installs the CRDs of PodMonitor, PrometheusRule, and ServiceMonitor
-// until the test ends.
+// until the test ends. Both times it stops the leader, which would end its process itself, but later.
 func installPrometheusOperatorAPI(t *testing.T) {
 	t.Helper()
+	t.Cleanup(func() {
+		if _, err := stopLeader(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	crds := harness.Must1(harness.OptionalCRDs(t.Context(), filepath.Join(suite.repository, "bin")))(t)
 	for _, name := range []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD, harness.ServiceMonitorCRD} {
 		must(t, harness.InstallCRD(t.Context(), suite.admin, crds[name]))
@@ -95,6 +100,7 @@ func installPrometheusOperatorAPI(t *testing.T) {
 			}
 		})
 	}
+	waitForOtherLeader(t, suite.operatorNamespace, harness.Must1(stopLeader(t.Context()))(t))
 }
 
 // startInstancePrometheus starts Prometheus with the alerts of an instance and with the documented

@@ -188,10 +188,7 @@ const stopLimit, killLimit = 10 * time.Second, 20 * time.Second
 
 func testLeaderStops(t *testing.T) {
 	operator := suite.operatorNamespace
-	before, err := leader(t.Context(), operator)
-	must(t, err)
-	name, _, _ := strings.Cut(before, "_")
-	must(t, suite.admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: name}}))
+	before := harness.Must1(stopLeader(t.Context()))(t)
 	after, took := waitForOtherLeader(t, operator, before)
 	t.Logf("FIGURE leader stopped: %s leads after %s", after, seconds(took))
 	if took > stopLimit {
@@ -199,6 +196,16 @@ func testLeaderStops(t *testing.T) {
 	}
 	operatorWorks(t)
 	waitForInstall(t, operator)
+}
+
+// stopLeader deletes the Pod of the leader, and returns its identity.
+func stopLeader(ctx context.Context) (string, error) {
+	identity, err := leader(ctx, suite.operatorNamespace)
+	if err != nil {
+		return "", err
+	}
+	name, _, _ := strings.Cut(identity, "_")
+	return identity, suite.admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: suite.operatorNamespace, Name: name}})
 }
 
 // killLeader kills the process of the replica with this Lease identity.
