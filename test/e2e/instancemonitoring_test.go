@@ -83,8 +83,15 @@ func testInstanceMonitoring(t *testing.T, token string) {
 }
 
 // installPrometheusOperatorAPI installs the CRDs of PodMonitor, PrometheusRule, and ServiceMonitor
-// until the test ends. Both times it stops the leader, which would end its process itself, but later.
+// until the test ends, and stops the leader. It would end its process itself, but later.
 func installPrometheusOperatorAPI(t *testing.T) {
+	t.Helper()
+	installPrometheusCRDs(t)
+	waitForOtherLeader(t, suite.operatorNamespace, harness.Must1(stopLeader(t.Context()))(t))
+}
+
+// installPrometheusCRDs installs the CRDs until the test ends. After their removal, it stops the leader.
+func installPrometheusCRDs(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		if _, err := stopLeader(context.Background()); err != nil {
@@ -100,7 +107,6 @@ func installPrometheusOperatorAPI(t *testing.T) {
 			}
 		})
 	}
-	waitForOtherLeader(t, suite.operatorNamespace, harness.Must1(stopLeader(t.Context()))(t))
 }
 
 // startInstancePrometheus starts Prometheus with the alerts of an instance and with the documented

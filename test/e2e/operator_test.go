@@ -9,6 +9,8 @@ package e2e
 //     the operator rolls back.
 //   - If the leader stops, another replica leads before the Lease expires. If it is killed, another
 //     replica leads within 20 s (migration_test.go). The new leader reconciles.
+//   - If an optional kind is served from now on, the leader ends its process without an error, and the
+//     standby does not.
 
 import (
 	"bufio"
@@ -196,6 +198,36 @@ func testLeaderStops(t *testing.T) {
 	}
 	operatorWorks(t)
 	waitForInstall(t, operator)
+}
+
+// testServedKinds waits for the end of the leader's first five minutes.
+func testServedKinds(t *testing.T) {
+	operator := suite.operatorNamespace
+	before := harness.Must1(leader(t.Context(), operator))(t)
+	installPrometheusCRDs(t)
+	var after string
+	took := waitFor(t, operator, "another leader", 5*time.Minute+patience, func(ctx context.Context) (err error) {
+		if after, err = leader(ctx, operator); err == nil && after == before {
+			err = fmt.Errorf("%s still leads", before)
+		}
+		return err
+	})
+	t.Logf("FIGURE optional kind installed: another replica leads after %s", seconds(took))
+	operatorWorks(t)
+	for identity, restarts := range map[string]int32{before: 1, after: 0} {
+		name, _, _ := strings.Cut(identity, "_")
+		waitFor(t, operator, "the container of "+name, patience, func(ctx context.Context) error {
+			pod := &corev1.Pod{}
+			if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: operator, Name: name}, pod); err != nil {
+				return err
+			}
+			status := pod.Status.ContainerStatuses[0]
+			if ended := status.LastTerminationState.Terminated; status.RestartCount != restarts || ended != nil && ended.ExitCode != 0 {
+				return fmt.Errorf("restarted %d times, want %d: %+v", status.RestartCount, restarts, ended)
+			}
+			return nil
+		})
+	}
 }
 
 // stopLeader deletes the Pod of the leader, and returns its identity.
