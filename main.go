@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"k8s.io/client-go/discovery"
@@ -31,7 +29,6 @@ import (
 	"github.com/example/nginx-operator/internal/olm"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
-	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
@@ -129,9 +126,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 	if err != nil {
 		return err
 	}
-	optionalAPIs := operatormanager.NewOptionalAPIs(mgr, permissions, opts.WatchNamespaces...)
-	cached, err := operatormanager.Whole(mgr.GetConfig(),
-		optional.NewClient(mgr.GetClient(), slices.Collect(maps.Values(optionalAPIs))...), mgr.GetAPIReader())
+	cached, err := operatormanager.Whole(mgr.GetConfig(), mgr.GetClient(), mgr.GetAPIReader())
 	if err != nil {
 		return err
 	}
@@ -142,7 +137,6 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 		Metrics:    counts,
 		ConfigMaps: configMaps,
 		Secrets:    secrets,
-		Optional:   optionalAPIs,
 		Fleet:      fleet.New(opts.FleetRollout),
 		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
 	}
@@ -151,7 +145,14 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
 	controllerOptions := operatormanager.ControllerOptions()
 	controllerOptions.MaxConcurrentReconciles = opts.MaxConcurrentReconciles
-	if err := reconciler.SetupWithManager(mgr, controllerOptions, wrap); err != nil {
+	optionalKinds, err := operatormanager.NewOptionalKinds(mgr, func(missing map[string]string) error {
+		reconciler.Missing = missing
+		return reconciler.SetupWithManager(mgr, controllerOptions, wrap)
+	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(optionalKinds); err != nil {
 		return fmt.Errorf("failed to set up the controller: %w", err)
 	}
 	upgradeable := olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm"))

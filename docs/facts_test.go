@@ -48,9 +48,6 @@ func TestBehaviourHasEveryFieldAndKind(t *testing.T) {
 	for object := range operatormanager.CacheOptions().ByObject {
 		kinds[reflect.TypeOf(object).Elem().Name()] = true
 	}
-	for _, kind := range operatormanager.OptionalKinds() {
-		kinds[kind.Kind] = true
-	}
 	for _, notCreated := range []string{"CustomResourceDefinition", "NginxOperator", "Pod", "ReplicaSet"} {
 		if !kinds[notCreated] {
 			t.Errorf("%s is not watched", notCreated)

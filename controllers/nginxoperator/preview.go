@@ -37,7 +37,7 @@ type Preview struct {
 // API server validates all of them. It returns an error if an object cannot be read. Refusals of
 // the API server are in Failures.
 func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator, refused func()) (Preview, error) {
-	state, err := live.Read(ctx, r.Client, object)
+	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -150,7 +150,7 @@ func refusalOf(err error, object *v1alpha2.NginxOperator) ([]v1alpha2.Blocker, e
 // Declared returns the children of the current spec, or the reasons why the spec cannot be applied.
 // It writes nothing. The Reconciler needs the same fields as for Preview, without the Applier.
 func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperator) ([]client.Object, []v1alpha2.Blocker, error) {
-	state, err := live.Read(ctx, r.Client, object)
+	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if err != nil {
 		return nil, nil, err
 	}

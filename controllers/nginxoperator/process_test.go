@@ -32,7 +32,6 @@ import (
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -80,11 +79,8 @@ func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *proc
 		Metrics:    counts,
 		ConfigMaps: reference.NewDirect(corev1.SchemeGroupVersion.WithResource("configmaps"), p),
 		Secrets:    reference.NewDirect(corev1.SchemeGroupVersion.WithResource("secrets"), p),
-		Optional: map[string]*optional.API{
-			"HTTPRoute": optional.NewStatic("not installed"), "PodMonitor": optional.NewStatic("not installed"),
-			"PrometheusRule": optional.NewStatic("not installed"),
-		},
-		Fleet: fleet.New(fleet.Policy{}), Release: operand.Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage},
+		Missing:    map[string]string{"HTTPRoute": "not installed", "PodMonitor": "not installed", "PrometheusRule": "not installed"},
+		Fleet:      fleet.New(fleet.Policy{}), Release: operand.Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage},
 	}
 
 	object := fixture.NewObject(change...)

@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/requeue"
 	"github.com/example/nginx-operator/internal/revision"
@@ -40,9 +39,9 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// ConfigMaps and Secrets watch the objects that specs reference.
 	ConfigMaps, Secrets *reference.Tracker
-	// Optional reports, by kind, whether HTTPRoutes, PodMonitors, and PrometheusRules are
-	// installed.
-	Optional map[string]*optional.API
+	// Missing has the reason for each optional kind that is not served. It does not change after
+	// SetupWithManager.
+	Missing map[string]string
 	// Fleet admits objects to the rollout of a release.
 	Fleet *fleet.Gate
 	// Release has the defaults of the operator's release and its settings.
@@ -57,7 +56,7 @@ func (r *Reconciler) resolver() inputs.Resolver {
 // rollouts returns the part that decides which declaration is applied.
 func (r *Reconciler) rollouts(state live.State) rollout.Decider {
 	return rollout.Decider{
-		Inputs: r.resolver(), Live: state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.missingKinds(),
+		Inputs: r.resolver(), Live: state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
 	}
 }
 
@@ -78,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		r.forget(client.ObjectKeyFromObject(object))
 		return reconcile.Result{}, nil
 	}
-	state, err := live.Read(ctx, r.Client, object)
+	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if why, unreadable := bounds.Unreadable(object); unreadable {
 		r.reportToFleet(object, ptr.To(fleet.Outside))
 		var again time.Duration

@@ -20,7 +20,7 @@ import (
 func (r *Reconciler) render(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision,
 ) (revision.Rendering, error) {
-	out := revision.Rendering{Pods: decided.Apply, Entrance: decided.Entrance, Missing: r.missingKinds()}
+	out := revision.Rendering{Pods: decided.Apply, Entrance: decided.Entrance, Missing: r.Missing}
 	running, err := state.Running()
 	if err != nil {
 		return out, err

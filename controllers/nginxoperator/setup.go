@@ -84,7 +84,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex), configMapsListed)).
 		WatchesRawSource(r.Fleet.Source())
 	for _, child := range operand.OptionalKinds {
-		out.WatchesRawSource(r.Optional[child.Kind].Source(r.declaring(child), owned, childChanged(r.Applier.IsAsDeclared)))
+		if r.Missing[child.Kind] == "" {
+			out.Watches(operand.New(child.Kind), owned, children)
+		}
 	}
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
 }

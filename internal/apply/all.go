@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -113,6 +114,14 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, content Con
 // server does not support the creation of a custom resource while its CustomResourceDefinition is
 // being deleted. Admission can deny a request with the same codes.
 func StartsOver(err error) bool {
-	isOld := apierrors.IsConflict(err) || apierrors.IsMethodNotSupported(err)
-	return meta.IsNoMatchError(err) || isOld && !denied.Is(err)
+	isOld := apierrors.IsConflict(err) || apierrors.IsMethodNotSupported(err) || isUnserved(err)
+	return isOld && !denied.Is(err)
+}
+
+// isUnserved reports whether an error of the API server means that it no longer serves a kind. Either
+// the API server does not know the path, or it rejects a create with an error that only the message
+// identifies (apiextensions-apiserver, pkg/apiserver/customresource_handler.go).
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
+		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "custom resource definition is terminating")
 }

@@ -3,11 +3,11 @@ package apply
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,13 +18,17 @@ import (
 // cluster is not what the declaration assumes. Each other error is a failure of that child alone.
 func TestWhatStartsOver(t *testing.T) {
 	resource := schema.GroupResource{Resource: "services"}
+	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "create", resource, "web", "404 page not found", 0, true)
+	const terminating = "create not allowed while custom resource definition is terminating"
 	for name, test := range map[string]struct {
 		err  error
 		want bool
 	}{
 		"another client was faster":            {apierrors.NewConflict(resource, "web", errors.New("changed")), true},
-		"the kind is not installed":            {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Service"}}, true},
-		"the definition is being deleted":      {apierrors.NewMethodNotSupported(resource, "create"), true},
+		"the kind is not installed":            {unserved, true},
+		"the namespace does not exist":         {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), false},
+		"the definition has no versions":       {apierrors.NewMethodNotSupported(resource, "create"), true},
+		"the definition is being deleted":      {apierrors.NewForbidden(resource, "web", errors.New(terminating)), true},
 		"a quota is exceeded":                  {apierrors.NewForbidden(resource, "web", errors.New("exceeded quota")), false},
 		"the API server does not accept it":    {apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", nil), false},
 		"the API server does not answer today": {apierrors.NewServiceUnavailable("overloaded"), false},

@@ -25,7 +25,7 @@ import (
 // newBridges returns the writer of bridges of an object whose live state is in a client.
 func newBridges(t *testing.T, api client.Client, object *v1alpha2.NginxOperator) Bridges {
 	t.Helper()
-	state, err := live.Read(t.Context(), api, object)
+	state, err := live.Read(t.Context(), api, object, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

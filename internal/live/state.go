@@ -38,19 +38,22 @@ type State struct {
 // Read reads the live state of an object, with one read of each kind. Reads of the kinds that the
 // operator writes wait until the cache has these writes. The lists of ConfigMaps and
 // PodDisruptionBudgets do not wait, because they would wait for writes to all objects. Find does not
-// know a child that these lists lack. A kind that is not installed has no children.
+// know a child that these lists lack. A missing kind is not read, because the cache would wait for it.
 //
 // The error is that of a kind without which there is no status. For other kinds, the functions that
 // need the kind return the error.
-func Read(ctx context.Context, reader client.Reader, object *v1alpha2.NginxOperator) (State, error) {
+func Read(ctx context.Context, reader client.Reader, object *v1alpha2.NginxOperator, missing map[string]string) (State, error) {
 	out := State{object: object, unread: map[string]error{}}
 	for _, kind := range singleKinds() {
+		if missing[kind] != "" {
+			continue
+		}
 		child := operand.New(kind)
 		err := reader.Get(ctx, client.ObjectKeyFromObject(object), child)
 		switch {
 		case err == nil:
 			out.objects = append(out.objects, child)
-		case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+		case !apierrors.IsNotFound(err):
 			out.unread[kind] = fmt.Errorf("failed to read %s: %w", kind, err)
 		}
 	}

@@ -163,7 +163,7 @@ func TestMountedConfigMapIsNotStale(t *testing.T) {
 			for _, kind := range kinds {
 				builder.WithIndex(kind, cached.InstanceIndex, byInstance)
 			}
-			state, err := Read(t.Context(), builder.Build(), object)
+			state, err := Read(t.Context(), builder.Build(), object, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,14 +47,6 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 	}, nil
 }
 
-// boundedInformers returns the function that creates informers of optional kinds.
-func boundedInformers(permissions *access.Namespaces) NewInformer {
-	return func(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
-	) toolscache.SharedIndexInformer {
-		return newInformer(source, kind, resync, indexers, nil, permissions)
-	}
-}
-
 // informer lists object by object, and stores at most a part of a large object. SetTransform completes
 // it.
 type informer struct {

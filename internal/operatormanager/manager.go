@@ -3,6 +3,7 @@
 package operatormanager
 
 import (
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -53,6 +55,9 @@ func CacheOptions(namespaces ...string) cache.Options {
 				Transform:             slimEndpointSlice,
 				UnsafeDisableDeepCopy: ptr.To(true),
 			},
+			&gatewayv1.HTTPRoute{}:          narrow(slimHTTPRoute),
+			&monitoringv1.PodMonitor{}:      narrow(slimPodMonitor),
+			&monitoringv1.PrometheusRule{}:  narrow(slimPrometheusRule),
 			&networkingv1.Ingress{}:         narrow(slimIngress),
 			&networkingv1.NetworkPolicy{}:   narrow(slimNetworkPolicy),
 			&policyv1.PodDisruptionBudget{}: narrow(slimPodDisruptionBudget),

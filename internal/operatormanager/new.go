@@ -3,6 +3,7 @@ package operatormanager
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"time"
 
@@ -138,9 +139,10 @@ func (m *Manager) AddReadyzCheck(name string, check healthz.Checker) error {
 
 func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Manager, error) {
 	return ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: c.Scheme,
-		Cache:  c.Cache,
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		Scheme:         c.Scheme,
+		MapperProvider: newMapper,
+		Cache:          c.Cache,
+		Client:         client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		// See ports.go.
 		Metrics:                       metricsserver.Options{BindAddress: disabled},
 		HealthProbeBindAddress:        disabled,
@@ -159,7 +161,7 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (manager.Ma
 
 // Start runs the guard and the manager, and returns after both and the webhooks have ended. The
 // guard is not a runnable of the manager, because the manager fills its cache first, and that
-// requires the guard.
+// requires the guard. ErrKindsChanged is a clean end: the webhooks keep answering for a while.
 func (m *Manager) Start(ctx context.Context) error {
 	if err := m.addPorts(ctx); err != nil {
 		return err
@@ -167,7 +169,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return m.Guard.Start(log.IntoContext(ctx, ctrl.Log)) })
 	group.Go(func() error { return m.Manager.Start(ctx) })
-	if err := group.Wait(); err != nil {
+	if err := group.Wait(); err != nil && !errors.Is(err, ErrKindsChanged) {
 		return fmt.Errorf("operator ended: %w", err)
 	}
 	return m.webhooks.Wait()

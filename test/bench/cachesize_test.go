@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"runtime"
@@ -23,10 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fleet"
@@ -79,11 +74,7 @@ func measureCache(t *testing.T, resource string, sample client.Object, objects i
 
 	before := liveHeap()
 	peak := highest(t, before)
-	fill := fillCache
-	if slices.Contains(operatormanager.OptionalKinds(), api.kind) {
-		fill = fillOptional
-	}
-	filled := fill(t, config, sample)
+	filled := fillCache(t, config, sample)
 	most := peak()
 	if _, ok := sample.(*v1alpha2.NginxOperator); ok {
 		names := must1(operatormanager.NewInstances(filled.(cache.Cache), nil).Names(t.Context()))(t)
@@ -131,23 +122,6 @@ func fillCache(t *testing.T, config *rest.Config, sample client.Object) any {
 		t.Fatal("the cache is not filled")
 	}
 	return out
-}
-
-// fillOptional fills the cache of an optional kind.
-func fillOptional(t *testing.T, config *rest.Config, sample client.Object) any {
-	t.Helper()
-	connection := must1(cluster.New(config, func(options *cluster.Options) {
-		options.Scheme = scheme.New()
-		options.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapperOf(t, sample), nil }
-	}))(t)
-	api := operatormanager.NewOptionalAPIs(connection, nil)[sample.GetObjectKind().GroupVersionKind().Kind]
-	queue := priorityqueue.New[reconcile.Request]("bench")
-	source := api.Source(func(context.Context) []reconcile.Request { return nil }, &handler.EnqueueRequestForObject{})
-	must(t, source.Start(t.Context(), queue))
-	for api.Problem() != "" { // the source waits for half a minute only
-		must(t, source.WaitForSync(t.Context()))
-	}
-	return api
 }
 
 // mapperOf knows the kind of a sample.

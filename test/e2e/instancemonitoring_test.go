@@ -83,9 +83,21 @@ func testInstanceMonitoring(t *testing.T, token string) {
 }
 
 // installPrometheusOperatorAPI installs the CRDs of PodMonitor, PrometheusRule, and ServiceMonitor
-// until the test ends.
+// until the test ends, and stops the leader. It would end its process itself, but later.
 func installPrometheusOperatorAPI(t *testing.T) {
 	t.Helper()
+	installPrometheusCRDs(t)
+	waitForOtherLeader(t, suite.operatorNamespace, harness.Must1(stopLeader(t.Context()))(t))
+}
+
+// installPrometheusCRDs installs the CRDs until the test ends. After their removal, it stops the leader.
+func installPrometheusCRDs(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		if _, err := stopLeader(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	crds := harness.Must1(harness.OptionalCRDs(t.Context(), filepath.Join(suite.repository, "bin")))(t)
 	for _, name := range []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD, harness.ServiceMonitorCRD} {
 		must(t, harness.InstallCRD(t.Context(), suite.admin, crds[name]))

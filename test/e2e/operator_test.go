@@ -9,6 +9,8 @@ package e2e
 //     the operator rolls back.
 //   - If the leader stops, another replica leads before the Lease expires. If it is killed, another
 //     replica leads within 20 s (migration_test.go). The new leader reconciles.
+//   - If an optional kind is served from now on, the leader ends its process without an error, and the
+//     standby does not.
 
 import (
 	"bufio"
@@ -188,10 +190,7 @@ const stopLimit, killLimit = 10 * time.Second, 20 * time.Second
 
 func testLeaderStops(t *testing.T) {
 	operator := suite.operatorNamespace
-	before, err := leader(t.Context(), operator)
-	must(t, err)
-	name, _, _ := strings.Cut(before, "_")
-	must(t, suite.admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: name}}))
+	before := harness.Must1(stopLeader(t.Context()))(t)
 	after, took := waitForOtherLeader(t, operator, before)
 	t.Logf("FIGURE leader stopped: %s leads after %s", after, seconds(took))
 	if took > stopLimit {
@@ -199,6 +198,46 @@ func testLeaderStops(t *testing.T) {
 	}
 	operatorWorks(t)
 	waitForInstall(t, operator)
+}
+
+// testServedKinds waits for the end of the leader's first five minutes.
+func testServedKinds(t *testing.T) {
+	operator := suite.operatorNamespace
+	before := harness.Must1(leader(t.Context(), operator))(t)
+	installPrometheusCRDs(t)
+	var after string
+	took := waitFor(t, operator, "another leader", 5*time.Minute+patience, func(ctx context.Context) (err error) {
+		if after, err = leader(ctx, operator); err == nil && after == before {
+			err = fmt.Errorf("%s still leads", before)
+		}
+		return err
+	})
+	t.Logf("FIGURE optional kind installed: another replica leads after %s", seconds(took))
+	operatorWorks(t)
+	for identity, restarts := range map[string]int32{before: 1, after: 0} {
+		name, _, _ := strings.Cut(identity, "_")
+		waitFor(t, operator, "the container of "+name, patience, func(ctx context.Context) error {
+			pod := &corev1.Pod{}
+			if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: operator, Name: name}, pod); err != nil {
+				return err
+			}
+			status := pod.Status.ContainerStatuses[0]
+			if ended := status.LastTerminationState.Terminated; status.RestartCount != restarts || ended != nil && ended.ExitCode != 0 {
+				return fmt.Errorf("restarted %d times, want %d: %+v", status.RestartCount, restarts, ended)
+			}
+			return nil
+		})
+	}
+}
+
+// stopLeader deletes the Pod of the leader, and returns its identity.
+func stopLeader(ctx context.Context) (string, error) {
+	identity, err := leader(ctx, suite.operatorNamespace)
+	if err != nil {
+		return "", err
+	}
+	name, _, _ := strings.Cut(identity, "_")
+	return identity, suite.admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: suite.operatorNamespace, Name: name}})
 }
 
 // killLeader kills the process of the replica with this Lease identity.

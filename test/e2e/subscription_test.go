@@ -80,6 +80,7 @@ func TestSubscription(t *testing.T) {
 // TestLongSubscription has what takes longer than the gate allows.
 func TestLongSubscription(t *testing.T) {
 	installBySubscription(t)
+	t.Run("served kinds", testServedKinds)
 	t.Run("fields", testAllFields)
 	if suite.local {
 		t.Run("versions of nginx", testNginxVersions)

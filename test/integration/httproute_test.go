@@ -1,8 +1,10 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,40 +68,31 @@ func routeRequests(t *testing.T, audited int) map[string]int {
 	return out
 }
 
-// stored is writesOf without rejected writes of HTTPRoutes. If a CustomResourceDefinition is
-// deleted with its HTTPRoutes, the operator may see the deleted HTTPRoutes first, and try to create
-// one again.
-func stored(t *testing.T, audited int, namespace string) map[string]int {
+// removeKinds removes CustomResourceDefinitions until the test ends, and restarts the operator. Before
+// that, it verifies that the operator, which still watches the kinds, reconciles other objects. The
+// returned function installs the CustomResourceDefinitions earlier, and restarts the operator again.
+func removeKinds(t *testing.T, names ...string) (install func()) {
 	t.Helper()
-	out := writesOf(t, audited, namespace)
-	for _, entry := range audit(t)[audited:] {
-		if at := "httproutes/"; entry.ObjectRef.Resource == "httproutes" && entry.ObjectRef.Namespace == namespace && entry.IsWrite() &&
-			entry.ResponseStatus.Code >= 400 {
-			if out[at]--; out[at] == 0 {
-				delete(out, at)
-			}
-		}
+	for _, name := range names {
+		must(t, harness.RemoveCRD(t.Context(), suite.admin, name))
 	}
-	return out
+	waitForMarker(t, newNamespace(t))
+	restartOperator(t)
+	install = sync.OnceFunc(func() {
+		for _, name := range names {
+			must(t, harness.InstallCRD(context.Background(), suite.admin, suite.optional[name]))
+		}
+		restartOperator(t)
+	})
+	t.Cleanup(install) // the other tests need them
+	return install
 }
 
-// TestTheGatewayAPIComesAndGoes verifies that the Gateway API can be installed and removed
-// repeatedly while the operator runs. Without it, the status reports the missing API, all other
-// children exist, and the operator sends no requests for HTTPRoutes. With it, the operator creates
-// the HTTPRoute.
+// TestTheGatewayAPIComesAndGoes verifies the operator without the Gateway API, with it, and after its
+// removal. Without it, the status reports the missing API, all other children exist, and the operator
+// sends no requests for HTTPRoutes. With it, the operator creates the HTTPRoute.
 func TestTheGatewayAPIComesAndGoes(t *testing.T) {
-	must(t, harness.RemoveCRD(t.Context(), suite.admin, harness.HTTPRouteCRD))
-	installed := false
-	install := func() {
-		t.Helper()
-		must(t, harness.InstallCRD(t.Context(), suite.admin, suite.optional[harness.HTTPRouteCRD]))
-		installed = true
-	}
-	t.Cleanup(func() {
-		if !installed {
-			install() // the other tests need it
-		}
-	})
+	install := removeKinds(t, harness.HTTPRouteCRD)
 	missing := v1alpha2.Blocker{
 		Reason: v1alpha2.ReasonAPIMissing,
 		Message: `spec.expose.httpRoute: CustomResourceDefinition "httproutes.gateway.networking.k8s.io" does not exist, ` +
@@ -113,40 +106,33 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 	if degraded.Message != missing.Message {
 		t.Error(degraded.Message)
 	}
+
+	audited := len(audit(t))
+	install()
+	waitForBlockers(t, namespace)
+	waitForChildren(t, namespace, "web")
+	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
 	isRoute := func(related v1alpha2.RelatedObject) bool {
 		return related == v1alpha2.RelatedObject{APIVersion: "gateway.networking.k8s.io/v1", Kind: "HTTPRoute", Name: "web"}
 	}
-	for range 2 {
-		audited := len(audit(t))
-		install()
-		waitForBlockers(t, namespace)
-		waitForChildren(t, namespace, "web")
-		waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected)
-		if status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status; !slices.ContainsFunc(status.RelatedObjects, isRoute) {
-			t.Errorf("related objects %v", status.RelatedObjects)
-		}
-		waitForMarker(t, namespace)
-		if n := withoutEvents(writesOf(t, audited, namespace)); !cmp.Equal(n, map[string]int{"httproutes/": 1, "nginxoperators/status": 1}) {
-			t.Errorf("that the API came costs %v", n)
-		}
+	if status := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status; !slices.ContainsFunc(status.RelatedObjects, isRoute) {
+		t.Errorf("related objects %v", status.RelatedObjects)
+	}
+	waitForMarker(t, namespace)
+	if n := withoutEvents(writesOf(t, audited, namespace)); !cmp.Equal(n, map[string]int{"httproutes/": 1, "nginxoperators/status": 1}) {
+		t.Errorf("that the API came costs %v", n)
+	}
 
-		audited = len(audit(t))
-		installed = false
-		must(t, harness.RemoveCRD(t.Context(), suite.admin, harness.HTTPRouteCRD))
-		waitForBlockers(t, namespace, missing)
-		waitForMarker(t, namespace)
-		if n := withoutEvents(stored(t, audited, namespace)); !cmp.Equal(n, map[string]int{"nginxoperators/status": 1}) {
-			t.Errorf("that the API went costs %v", n)
-		}
-		audited = len(audit(t))
-		waitForMarker(t, namespace)
-		if n := routeRequests(t, audited); len(n) > 0 {
-			t.Errorf("requests without the API: %v", n)
-		}
-		ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
-		if ready.ObservedGeneration != object.Generation {
-			t.Errorf("Ready is that of generation %d", ready.ObservedGeneration)
-		}
+	install = removeKinds(t, harness.HTTPRouteCRD)
+	waitForBlockers(t, namespace, missing)
+	audited = len(audit(t))
+	waitForMarker(t, namespace)
+	if n := routeRequests(t, audited); len(n) > 0 {
+		t.Errorf("requests without the API: %v", n)
+	}
+	ready := waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)
+	if ready.ObservedGeneration != object.Generation {
+		t.Errorf("Ready is that of generation %d", ready.ObservedGeneration)
 	}
 	install()
 	waitForBlockers(t, namespace)

@@ -70,28 +70,13 @@ func TestMonitoringOfInstances(t *testing.T) {
 	})
 }
 
-// TestThePrometheusOperatorComesAndGoes verifies that the Prometheus Operator's CRDs can be removed
-// and installed while the operator runs. Without them, the status reports the missing API, and all
+// TestThePrometheusOperatorComesAndGoes verifies the operator without and with the Prometheus
+// Operator's CRDs. Without them, the status reports the missing API, and all
 // other children exist. With them, the operator does not touch a PrometheusRule that it does not
 // own.
 func TestThePrometheusOperatorComesAndGoes(t *testing.T) {
 	crds := []string{harness.PodMonitorCRD, harness.PrometheusRuleCRD}
-	for _, name := range crds {
-		must(t, harness.RemoveCRD(t.Context(), suite.admin, name))
-	}
-	installed := false
-	install := func() {
-		t.Helper()
-		for _, name := range crds {
-			must(t, harness.InstallCRD(t.Context(), suite.admin, suite.optional[name]))
-		}
-		installed = true
-	}
-	t.Cleanup(func() {
-		if !installed {
-			install() // the other tests need it
-		}
-	})
+	install := removeKinds(t, crds...)
 	missing := func(field, crd, kind string) v1alpha2.Blocker {
 		return v1alpha2.Blocker{Reason: v1alpha2.ReasonAPIMissing, Message: fmt.Sprintf("spec.monitoring.%s: CustomResourceDefinition %q does "+
 			"not exist, is not established or is being deleted, so there is no %s: install the Prometheus Operator, or remove the field",

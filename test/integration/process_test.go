@@ -39,6 +39,14 @@ func startNextOperator(t *testing.T) {
 	suite.operator = must1(startOperator())(t)
 }
 
+// restartOperator replaces the operator, which looks again which optional kinds are served. It would
+// end its process and look again by itself, but not within five minutes after its election.
+func restartOperator(t *testing.T) {
+	t.Helper()
+	must(t, suite.operator.KillLeader(suite.admin))
+	startNextOperator(t)
+}
+
 // TestRefusesToStart verifies that an invalid command line or environment exits with status 1 and
 // one line that names the remedy.
 func TestRefusesToStart(t *testing.T) {

@@ -110,11 +110,13 @@ func useCRDsOf(t *testing.T, prometheusOperator *harness.PrometheusOperator) {
 		for _, name := range ours {
 			must(t, harness.InstallCRD(context.Background(), suite.admin, suite.optional[name]))
 		}
+		restartOperator(t)
 	})
 	for _, crd := range prometheusOperator.CRDs {
 		must(t, harness.InstallCRD(t.Context(), suite.admin, crd))
 		t.Cleanup(func() { must(t, harness.RemoveCRD(context.Background(), suite.admin, crd.Name)) })
 	}
+	restartOperator(t)
 }
 
 // generatedConfig returns the configuration that the Prometheus Operator generated.

@@ -98,37 +98,29 @@ var childRows = []tale{
 	}},
 	{"row-09 a webhook that denies with 409 is reported", denies(http.StatusConflict)},
 	{"row-09 a webhook that denies with 405 is reported", denies(http.StatusMethodNotAllowed)},
-	{"row-11 a kind that is served after the rendering loses no object", func(s *story) {
-		s.Install(storage.HTTPRoutes)
+	{"row-11 a kind that is not served at the election loses no object", func(s *story) {
+		s.installRoutes()
 		s.serve(route)
 		s.need(s.exists(storage.HTTPRoutes), "there is no HTTPRoute")
-		s.Stop()
+		s.Establish(storage.HTTPRoutes, false)
+		s.Restart(0)
 		s.edit(func(of *spec) { of.Service = &v1alpha2.Service{Annotations: map[string]string{"a": "b"}} })
-		writes, listed := false, false
-		s.Hold = func(r *storage.Request) bool {
-			if r.Resource == storage.Services && r.IsWrite() {
-				writes = true
-				return !listed
-			}
-			return r.Resource == storage.HTTPRoutes && !writes
-		}
-		s.Start(0)
-		s.Until(5*time.Minute, func() bool { return writes })
-		s.Run(5 * time.Second)
-		listed = true
-		s.Run(5 * time.Minute)
+		s.Run(time.Minute)
+		s.Establish(storage.HTTPRoutes, true)
+		s.Run(10 * time.Minute)
 		for _, version := range s.Store.Since(0) {
 			if version.Resource == storage.HTTPRoutes && version.Deleted {
 				s.errorf("at %s, the live HTTPRoute was deleted", version.At.Format(time.TimeOnly))
 			}
 		}
 		s.need(s.service().Annotations["a"] == "b", "the Service is not that of the spec")
+		s.need(s.explained() == "", "the status still has a problem: %s", s.explained())
 	}},
 	{"row-11 an object comes back with its kind", func(s *story) {
-		s.Install(storage.HTTPRoutes)
+		s.installRoutes()
 		s.serve(route)
 		s.Uninstall(storage.HTTPRoutes)
-		s.Run(5 * time.Minute)
+		s.Run(10 * time.Minute)
 		if s.isReady() && s.explained() == "" {
 			s.errorf("the status does not say that there is no HTTPRoute")
 		}
@@ -143,13 +135,13 @@ var childRows = []tale{
 		s.mustKeepIngress()
 	}},
 	{"row-12 the Ingress stays while the route is refused", func(s *story) {
-		s.Install(storage.HTTPRoutes)
+		s.installRoutes()
 		s.serve(ingress)
 		s.Faults.Refuse = map[*storage.Resource]error{storage.HTTPRoutes: world.Denied(storage.HTTPRoutes, "web")}
 		s.mustKeepIngress()
 	}},
 	{"row-12 the Ingress stays until a Gateway accepts the route", func(s *story) {
-		s.Install(storage.HTTPRoutes)
+		s.installRoutes()
 		s.serve(ingress)
 		s.mustKeepIngress()
 		s.need(s.exists(storage.HTTPRoutes), "there is no HTTPRoute: %s", s.explained())
@@ -164,7 +156,7 @@ var childRows = []tale{
 		}
 	}},
 	{"row-12 the route stays until the Ingress has an address", func(s *story) {
-		s.Install(storage.HTTPRoutes)
+		s.installRoutes()
 		s.serve(route)
 		s.edit(ingress)
 		s.Run(10 * time.Minute)
@@ -234,6 +226,12 @@ const host = "www.example.com"
 // ingress exposes the instance by an Ingress only.
 func ingress(of *spec) {
 	of.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: host}}}}
+}
+
+// installRoutes installs the Gateway API, and restarts the operator, which need not wait then.
+func (s *story) installRoutes() {
+	s.Install(storage.HTTPRoutes)
+	s.Restart(0)
 }
 
 // route exposes the instance by an HTTPRoute only.

@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
 )
 
@@ -169,19 +168,17 @@ func (p *Planner) reconciler(
 	if err != nil {
 		return nil, nil, err
 	}
-	kinds := map[string]*optional.API{}
+	missing := map[string]string{}
 	for _, child := range operand.OptionalKinds {
 		kind, err := p.Client.GroupVersionKindFor(operand.New(child.Kind))
 		if err != nil {
 			return nil, nil, err
 		}
-		missing := ""
 		if _, err := p.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-			missing = fmt.Sprintf("the cluster has no %s of %s", kind.Kind, kind.GroupVersion())
+			missing[kind.Kind] = fmt.Sprintf("the cluster has no %s of %s", kind.Kind, kind.GroupVersion())
 		} else if err != nil {
 			return nil, nil, err
 		}
-		kinds[kind.Kind] = optional.NewStatic(missing)
 	}
 	core := corev1.SchemeGroupVersion
 	applier := nginxoperator.NewApplier(dry, dry, func(string, apply.Verb) {})
@@ -191,7 +188,7 @@ func (p *Planner) reconciler(
 		Applier:    applier,
 		ConfigMaps: reference.NewDirect(core.WithResource("configmaps"), dry),
 		Secrets:    reference.NewDirect(core.WithResource("secrets"), dry),
-		Optional:   kinds,
+		Missing:    missing,
 		Release:    operand.Release{Image: found.image, ExporterImage: found.exporter, IPv6: found.ipv6},
 	}, notes, nil
 }

@@ -86,8 +86,12 @@ func (w *World) crash(before int64) {
 	}
 }
 
-// crashed starts the operator if it has crashed, and reports whether it did.
+// crashed starts the operator if it has crashed or has ended its process, and reports whether it did.
 func (w *World) crashed() bool {
+	if w.operator.hasEnded() {
+		w.trace("the operator has ended its process")
+		w.operator, w.crashView = nil, -1
+	}
 	if w.crashView == 0 {
 		return false
 	}

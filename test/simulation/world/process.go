@@ -32,7 +32,6 @@ import (
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
-	"github.com/example/nginx-operator/internal/optional"
 	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/test/simulation/storage"
@@ -113,8 +112,10 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	cacheOptions.NewInformer = sorted(newInformer)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: knownTypes, Cache: cacheOptions, Logger: logr.Discard(),
-		Client:                 client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
-		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return storage.Mapper(), nil },
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+			return operatormanager.WithOptionalKinds(storage.Mapper()), nil
+		},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: ptr.To(true)},
@@ -131,26 +132,27 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	apis := operatormanager.NewOptionalAPIs(mgr, nil)
-	var list []*optional.API
-	for _, kind := range operatormanager.OptionalKinds() {
-		list = append(list, apis[kind.Kind])
-	}
-	cached, err := operatormanager.Whole(cfg, optional.NewClient(mgr.GetClient(), list...), mgr.GetAPIReader())
+	cached, err := operatormanager.Whole(cfg, mgr.GetClient(), mgr.GetAPIReader())
 	if err != nil {
 		return nil, err
 	}
 	reconciler := &nginxoperator.Reconciler{
 		Client:   cached,
 		Applier:  nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
-		Recorder: p.events, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets, Optional: apis,
+		Recorder: p.events, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets,
 		Fleet:   fleet.New(p.release.Fleet),
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
 	unchanged := func(inner reconcile.Reconciler) reconcile.Reconciler { return inner }
-	err = reconciler.SetupWithManager(mgr, operatormanager.ControllerOptions(), unchanged)
+	optionalKinds, err := operatormanager.NewOptionalKinds(mgr, func(missing map[string]string) error {
+		reconciler.Missing = missing
+		return reconciler.SetupWithManager(mgr, operatormanager.ControllerOptions(), unchanged)
+	})
 	if err != nil {
 		return nil, err
+	}
+	if err := mgr.Add(optionalKinds); err != nil {
+		return nil, fmt.Errorf("failed to add the controller: %w", err)
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
 		Gate: reconciler.Fleet, Names: slow(instances.Names, listDelay),
@@ -240,6 +242,23 @@ func (p *process) kill(store *storage.Store) {
 func (p *process) isElected() bool {
 	select {
 	case <-p.elected:
+		return true
+	default:
+		return false
+	}
+}
+
+// hasEnded reports whether the process has ended because the served kinds have changed. It panics if
+// the process has ended for another reason.
+func (p *process) hasEnded() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case err := <-p.ended:
+		if !errors.Is(err, operatormanager.ErrKindsChanged) {
+			panic(err)
+		}
 		return true
 	default:
 		return false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,6 +52,9 @@ func (w *World) Metric(name, label, value string) float64 {
 	return 0
 }
 
+// Started returns the time at which the running operator started.
+func (w *World) Started() time.Time { return w.operator.started }
+
 // Install creates the CustomResourceDefinition of an optional kind.
 func (w *World) Install(of *storage.Resource) {
 	key := storage.Key{Resource: storage.CustomResourceDefs, Name: of.Name()}
@@ -60,7 +64,14 @@ func (w *World) Install(of *storage.Resource) {
 	}
 	_, err := w.Store.Create(key, definition)
 	w.Must(err)
-	w.SetStatus(key, map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}})
+	w.Establish(of, true)
+}
+
+// Establish sets whether the CustomResourceDefinition of an optional kind is established.
+func (w *World) Establish(of *storage.Resource, established bool) {
+	status := map[bool]string{true: "True", false: "False"}[established]
+	w.SetStatus(storage.Key{Resource: storage.CustomResourceDefs, Name: of.Name()},
+		map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": status}}})
 }
 
 // Uninstall deletes the CustomResourceDefinition of an optional kind, and all its objects.
