@@ -41,7 +41,8 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 			return newInformer(typed, kind, resync, indexers, references, permissions)
 		}
 		lister := &oneByOne{source: lenient}
-		out := newInformer(toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), lenient), kind, resync, indexers, references, permissions)
+		source := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), lenient)
+		out := newInformer(source, kind, resync, indexers, references, permissions)
 		out.setNamespace = func(namespace string) { lister.namespace = namespace }
 		return out
 	}, nil

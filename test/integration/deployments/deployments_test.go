@@ -56,8 +56,12 @@ type change func(*appsv1.Deployment)
 func rollOut(image string) change {
 	return func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Containers[0].Image = image
-		metav1.SetMetaDataAnnotation(&d.ObjectMeta, annotationNote, image)
+		note(image)(d)
 	}
+}
+
+func note(text string) change {
+	return func(d *appsv1.Deployment) { metav1.SetMetaDataAnnotation(&d.ObjectMeta, annotationNote, text) }
 }
 
 func scale(replicas int32) change {
@@ -88,16 +92,18 @@ func both(changes ...change) change {
 // scripts are the steps after the creation of a Deployment of image a with three replicas and two old
 // revisions.
 var scripts = map[string][]change{
-	"rollouts and undo":        {rollOut("b"), rollOut("c"), rollOut("b"), rollOut("a"), rollOut("c")},
-	"pruning":                  {rollOut("b"), rollOut("c"), rollOut("d"), rollOut("e"), pause(true), rollOut("f"), pause(false)},
-	"pruning while it rolls":   {rollOut("b"), rollOut("c"), rollOut(bad), rollOut("d"), rollOut("e")},
-	"a pause":                  {pause(true), rollOut("b"), scale(5), rollOut("c"), pause(false)},
-	"a pause of a rollout":     {rollOut(bad), pause(true), rollOut("b"), scale(1), pause(false)},
-	"a failure and its retry":  {both(rollOut(bad), deadline(shortDeadline)), rollOut("a"), both(rollOut(bad), attempt), rollOut("b")},
-	"a failure while paused":   {both(rollOut(bad), deadline(shortDeadline), pause(true)), pause(false), pause(true), rollOut("a"), pause(false)},
+	"rollouts and undo":       {rollOut("b"), rollOut("c"), rollOut("b"), rollOut("a"), rollOut("c")},
+	"pruning":                 {rollOut("b"), rollOut("c"), rollOut("d"), rollOut("e"), pause(true), rollOut("f"), pause(false)},
+	"pruning while it rolls":  {rollOut("b"), rollOut("c"), rollOut(bad), rollOut("d"), rollOut("e")},
+	"a pause":                 {pause(true), rollOut("b"), scale(5), rollOut("c"), pause(false)},
+	"a pause of a rollout":    {rollOut(bad), pause(true), rollOut("b"), scale(1), pause(false)},
+	"a failure and its retry": {both(rollOut(bad), deadline(shortDeadline)), rollOut("a"), both(rollOut(bad), attempt), rollOut("b")},
+	"a failure while paused": {
+		both(rollOut(bad), deadline(shortDeadline), pause(true)), pause(false), pause(true), rollOut("a"), pause(false),
+	},
 	"a scaled rollout":         {rollOut(bad), scale(7), scale(2), rollOut("b")},
 	"no replicas":              {scale(0), rollOut("b"), rollOut("c"), scale(2), both(rollOut("a"), scale(0))},
-	"annotations without Pods": {func(d *appsv1.Deployment) { metav1.SetMetaDataAnnotation(&d.ObjectMeta, annotationNote, "again") }, rollOut("b")},
+	"annotations without Pods": {note("again"), rollOut("b")},
 }
 
 // TestDeploymentController runs each script on the model first, and waits until the real controller
