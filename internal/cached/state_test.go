@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/bounds"
 )
 
-func newObject(name string, generation, observed int64) *v1alpha2.NginxOperator {
-	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: generation}}
+func newObject(name string, observed int64) *v1alpha2.NginxOperator {
+	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 2}}
 	object.Status.ObservedGeneration = observed
 	return object
 }
@@ -21,21 +21,21 @@ func newObject(name string, generation, observed int64) *v1alpha2.NginxOperator 
 func TestStateOf(t *testing.T) {
 	t.Parallel()
 	expiry := metav1.Unix(1_800_000_000, 0)
-	busy := newObject("busy", 2, 1)
+	busy := newObject("busy", 1)
 	busy.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: metav1.ConditionFalse}}
 	busy.Status.BlockedBy = []v1alpha2.Blocker{
 		{Reason: v1alpha2.ReasonRolledBack}, {Reason: v1alpha2.ReasonPaused}, {Reason: v1alpha2.ReasonRolledBack}, {Reason: "Unknown"},
 	}
 	busy.Status.Certificates = slices.Repeat([]v1alpha2.Certificate{{SecretName: "tls", NotAfter: expiry}}, maxCertificates+1)
-	unreadable := newObject("unreadable", 2, 1)
+	unreadable := newObject("unreadable", 1)
 	bounds.MarkUnreadable(unreadable, "a number")
-	deleted := newObject("deleted", 2, 1)
+	deleted := newObject("deleted", 1)
 	deleted.DeletionTimestamp = &expiry
 	for _, test := range []struct {
 		object *v1alpha2.NginxOperator
 		want   State
 	}{
-		{newObject("done", 2, 2), State{Ready: metav1.ConditionUnknown}},
+		{newObject("done", 2), State{Ready: metav1.ConditionUnknown}},
 		{busy, State{
 			Ready: metav1.ConditionFalse, Waiting: true, Blocking: []string{v1alpha2.ReasonPaused, v1alpha2.ReasonRolledBack},
 			Expiries: slices.Repeat([]time.Time{expiry.Time}, maxCertificates),
