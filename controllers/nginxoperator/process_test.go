@@ -68,7 +68,7 @@ func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *proc
 	}
 	p.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{Create: p.create, Patch: p.patch}).Build()
 
-	counts, err := metrics.New(prometheus.NewRegistry(), nil)
+	counts, err := metrics.New(prometheus.NewRegistry(), noInstances)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,3 +299,6 @@ func (p *process) age() {
 		})
 	}
 }
+
+// noInstances is the list of a replica that does not lead.
+func noInstances(context.Context) ([]v1alpha2.NginxOperator, bool) { return nil, false }

@@ -18,7 +18,7 @@ import (
 func TestTimeToReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
-		counts, err := metrics.New(registry, nil)
+		counts, err := metrics.New(registry, noInstances)
 		if err != nil {
 			t.Fatal(err)
 		}
