@@ -30,14 +30,14 @@ func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object clie
 	var none T
 	key := client.ObjectKeyFromObject(object)
 	version, isKnown := t.current(key)
-	if !isKnown {
+	switch {
+	case !isKnown:
 		found, err := t.Read(ctx, object)
 		if err != nil || !found {
 			return none, false, err
 		}
-		version = object.GetResourceVersion()
-	}
-	if version == "" {
+		version = object.GetResourceVersion() // "" for an object of a plan
+	case version == "":
 		return none, false, nil
 	}
 	if known, found := t.known(key, version, cacheKey); found {

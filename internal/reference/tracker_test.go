@@ -190,7 +190,9 @@ func TestDerive(t *testing.T) {
 	if len(tracker.derived) != 0 {
 		t.Errorf("remembered of what is gone: %v", tracker.derived)
 	}
-	tracker, version = NewDirect(secrets, reader), "6"
+	tracker, version = NewDirect(secrets, reader), ""
+	expect("planned", "a", "type", "type of version ", 1)
+	version = "6"
 	expect("without a watch", "a", "type", "type of version 6", 1)
 	expect("without a watch again", "a", "type", "type of version 6", 1)
 	expect("without a watch, and missing", "b", "type", "", 1)
