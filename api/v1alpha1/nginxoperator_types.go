@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // Defaults that the schema of the CustomResourceDefinition sets. A stored object always has
@@ -79,7 +81,7 @@ type NginxOperator struct {
 
 	// status is the observed state of the instance. Only the operator writes it.
 	// +optional
-	Status NginxOperatorStatus `json:"status,omitempty"`
+	Status v1alpha2.NginxOperatorStatus `json:"status,omitempty"`
 }
 
 // NginxOperatorList is a list of NginxOperators.

@@ -2,7 +2,6 @@ package conversion
 
 import (
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -318,29 +317,6 @@ func overwrite(value any) {
 		for i, child := range value {
 			overwrite(child)
 			value[i] = "changed"
-		}
-	}
-}
-
-// TestStatusIsTheSame verifies that both versions have the same status fields.
-func TestStatusIsTheSame(t *testing.T) {
-	fields := func(status any) []string {
-		var out []string
-		for _, field := range reflect.VisibleFields(reflect.TypeOf(status)) {
-			out = append(out, string(field.Tag))
-		}
-		return out
-	}
-	for _, pair := range [][2]any{
-		{v1alpha1.NginxOperatorStatus{}, v1alpha2.NginxOperatorStatus{}},
-		{v1alpha1.Blocker{}, v1alpha2.Blocker{}},
-		{v1alpha1.GoodRevision{}, v1alpha2.GoodRevision{}},
-		{v1alpha1.FailedRevision{}, v1alpha2.FailedRevision{}},
-		{v1alpha1.Certificate{}, v1alpha2.Certificate{}},
-		{v1alpha1.RelatedObject{}, v1alpha2.RelatedObject{}},
-	} {
-		if diff := cmp.Diff(fields(pair[0]), fields(pair[1])); diff != "" {
-			t.Errorf("-v1alpha1 +v1alpha2\n%s", diff)
 		}
 	}
 }
