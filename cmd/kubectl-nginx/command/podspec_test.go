@@ -1,13 +1,22 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
+	"os"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/docs"
+	"github.com/example/nginx-operator/internal/change"
 )
 
 // TestPodSpec verifies that a rollback restores the fields that reach the Pods, with the names of their ports,
@@ -49,8 +58,58 @@ patches: [{target: {kind: Deployment}, patch: old}, {target: {kind: Service}, pa
 		}
 	}
 	got := stored.spec(&unstructured.Unstructured{Object: map[string]any{"spec": asJSON(t, live)}})
-	if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
+	if diff := gocmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestPodSpecReversesUserPart verifies, with the examples of the field guide, that a spec is its part that
+// reaches the Pods and the fields that a rollback keeps.
+func TestPodSpecReversesUserPart(t *testing.T) {
+	page, err := docs.Fields(os.DirFS("../../../docs/guide"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []string
+	for _, example := range docs.Examples(page) {
+		documents = append(documents, example.Documents...)
+	}
+	tried := 0
+	for _, document := range documents {
+		object := &v1alpha2.NginxOperator{}
+		if err := yaml.Unmarshal([]byte(document), object); err != nil || object.Kind != "NginxOperator" {
+			continue
+		}
+		tried++
+		live, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := change.UserPart(&object.Spec)
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := podSpec{fields: fields, typed: part}
+		for _, port := range object.Spec.Ports {
+			stored.service = append(stored.service, corev1.ServicePort{
+				Name: port.Name, Port: port.Port, NodePort: ptr.Deref(port.NodePort, 0), AppProtocol: &port.AppProtocol,
+			})
+		}
+		var got v1alpha2.NginxOperatorSpec
+		merged := stored.spec(&unstructured.Unstructured{Object: live})
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(merged, &got); err != nil {
+			t.Fatal(err)
+		}
+		byKind := func(a, b v1alpha2.Patch) int { return cmp.Compare(a.Target.Kind, b.Target.Kind) }
+		slices.SortStableFunc(object.Spec.Patches, byKind)
+		slices.SortStableFunc(got.Patches, byKind)
+		if diff := gocmp.Diff(object.Spec, got); diff != "" {
+			t.Errorf("%s (-declared +rolled back):\n%s", object.Name, diff)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d examples", tried)
 	}
 }
 
