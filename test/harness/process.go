@@ -204,7 +204,7 @@ func StartManager(options ManagerOptions) (*Manager, error) {
 
 // runtimeSettings are the settings of the Go runtime in config/manager/manager.yaml, so that the
 // manager behaves like a released one. The memory limit is that of the container.
-var runtimeSettings = []string{"GOMEMLIMIT=536870912", "GOGC=75", "GOMAXPROCS=2"}
+var runtimeSettings = []string{"GOMEMLIMIT=536870912", "GOGC=50", "GOMAXPROCS=2"}
 
 func startManager(options ManagerOptions) (*Manager, error) {
 	m := &Manager{service: options.Service}
