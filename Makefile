@@ -214,7 +214,7 @@ start-arm64: bin/release ## Build the operator for arm64, and start it in an emu
 	hack/start-arm64 $(VERSION)
 
 bench: $(API_SERVER) ## Measure requests, memory, and time for many objects.
-	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
+	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/... ./pkg/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip='OnCluster|^TestHostile$$' ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
 bench-hostile: $(API_SERVER) bin/gotestsum ## Measure the operator's other clients while strangers attack its ports.

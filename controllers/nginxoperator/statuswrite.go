@@ -15,11 +15,11 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // storeInEffect stores the children in effect, and writes their hash to the status. Nothing else is written before

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/denied"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // Applied is the result of ApplyAll.

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/example/nginx-operator/internal/denied"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // FieldOwner is the field manager of the operator.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/denied"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // patch compares the declaration with the stored child, writes the difference, and returns the

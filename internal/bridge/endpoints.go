@@ -19,9 +19,9 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // endpointSliceController is the label value of the EndpointSlices that the controller writes for

@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 // Names of objects that config/ installs and the guard restores.

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 // cluster is the state that the replicas of the operator share.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 func newOLMSecret(t *testing.T) *corev1.Secret {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 // TestOutdatedKeyIsReplaced verifies that an RSA certificate, as releases before 0.7.1 created it, is

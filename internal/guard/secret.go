@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/certificates"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 // This file handles the Secret with the certificate of the webhooks: its creation, its CA, and its

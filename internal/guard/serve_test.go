@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 // TestAdmissionMovesOn verifies that a replica serves its next certificate as soon as a webhook

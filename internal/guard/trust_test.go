@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 var (

@@ -17,7 +17,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/lists"
+	"github.com/example/nginx-operator/pkg/lists"
 )
 
 // NewInformer creates an informer of a cache (cache.Options.NewInformer).

@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/example/nginx-operator/internal/guard"
-	"github.com/example/nginx-operator/internal/lists"
 	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/serving"
+	"github.com/example/nginx-operator/pkg/lists"
 )
 
 const (

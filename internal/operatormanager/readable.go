@@ -15,7 +15,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/lists"
+	"github.com/example/nginx-operator/pkg/lists"
 )
 
 // lenient is an NginxOperator whose decoding never fails (bounds.ReadAlone).
@@ -28,7 +28,7 @@ func (l *lenient) UnmarshalJSON(raw []byte) error {
 }
 
 // lenientClient is a client that decodes NginxOperators into lenient, and lists item by item
-// (internal/lists).
+// (pkg/lists).
 type lenientClient struct {
 	*rest.RESTClient
 	parameters runtime.ParameterCodec

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/example/nginx-operator/internal/access"
-	"github.com/example/nginx-operator/internal/lists"
+	"github.com/example/nginx-operator/pkg/lists"
 )
 
 // identity is what an informer has of an object. The metadata of one object can have hundreds of KiB,

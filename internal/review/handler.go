@@ -18,7 +18,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/untrusted"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 // handler answers reviews through an admission.Handler.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/example/nginx-operator/internal/untrusted"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 const (

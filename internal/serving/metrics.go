@@ -16,8 +16,8 @@ import (
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
-	"github.com/example/nginx-operator/internal/certificates"
-	"github.com/example/nginx-operator/internal/untrusted"
+	"github.com/example/nginx-operator/pkg/certificates"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 // A request with an unknown token costs the API server a TokenReview, and a SubjectAccessReview if

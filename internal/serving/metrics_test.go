@@ -20,7 +20,7 @@ import (
 
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/example/nginx-operator/internal/certificates"
+	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 // authenticator is a filter that counts the requests that reach it, because each request can cost a

@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/example/nginx-operator/internal/untrusted"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 const (

@@ -23,8 +23,8 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/internal/serving"
-	"github.com/example/nginx-operator/internal/untrusted"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 // Limits of dry runs. Every Pod that reaches the webhook server can cause them.

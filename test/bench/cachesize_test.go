@@ -26,9 +26,9 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
-	"github.com/example/nginx-operator/internal/lists"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/pkg/lists"
 )
 
 const (
