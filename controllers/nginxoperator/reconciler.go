@@ -13,8 +13,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/bridge"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/live"
@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{}, nil
 	}
 	state, err := live.Read(ctx, r.Client, object, r.Missing)
-	if why, unreadable := bounds.Unreadable(object); unreadable {
+	if why, unreadable := codec.Unreadable(object); unreadable {
 		r.reportToFleet(object, ptr.To(fleet.Outside))
 		var again time.Duration
 		if err == nil {

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 // maxCost is the maximum processor time for any object that a client can store. It is ten times

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/review"
+	"github.com/example/nginx-operator/pkg/bounds"
+	"github.com/example/nginx-operator/pkg/review"
 )
 
 // PathCRD is the path of the webhook for the CRD of the API.

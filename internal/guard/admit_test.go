@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 // admitted returns a written CRD with the changes of the guard's admission.

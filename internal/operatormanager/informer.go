@@ -16,7 +16,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/access"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/pkg/lists"
 )
 
@@ -108,7 +108,7 @@ func (i informer) SetTransform(transform toolscache.TransformFunc) error {
 // decode decodes an item of a list.
 func (s *sourceOfKind) decode(raw []byte, isJSON bool) (runtime.Object, error) {
 	if s.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
-		return bounds.ReadAlone(raw), nil
+		return codec.ReadAlone(raw), nil
 	}
 	out := reflect.New(s.kind).Interface().(client.Object)
 	if err := lists.Decode(raw, isJSON, out); err != nil {

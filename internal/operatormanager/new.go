@@ -25,8 +25,8 @@ import (
 
 	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/options"
-	"github.com/example/nginx-operator/internal/serving"
 	"github.com/example/nginx-operator/pkg/lists"
+	"github.com/example/nginx-operator/pkg/serving"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
-	"github.com/example/nginx-operator/internal/serving"
+	"github.com/example/nginx-operator/pkg/serving"
 )
 
 // disabled is the address of a port that is not opened.

@@ -14,16 +14,16 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/pkg/lists"
 )
 
-// lenient is an NginxOperator whose decoding never fails (bounds.ReadAlone).
+// lenient is an NginxOperator whose decoding never fails (codec.ReadAlone).
 type lenient struct{ v1alpha2.NginxOperator }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *lenient) UnmarshalJSON(raw []byte) error {
-	l.NginxOperator = *bounds.ReadAlone(raw)
+	l.NginxOperator = *codec.ReadAlone(raw)
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (d directDecoder) Decode(
 		return d.Decoder.Decode(raw, defaults, into)
 	}
 	kind := v1alpha2.GroupVersion.WithKind("NginxOperator")
-	return &lenient{*bounds.ReadAlone(raw)}, &kind, nil
+	return &lenient{*codec.ReadAlone(raw)}, &kind, nil
 }
 
 // oneByOne lists and watches NginxOperators.
@@ -129,10 +129,10 @@ func keepUnreadable(transform toolscache.TransformFunc) toolscache.TransformFunc
 		if !ok {
 			return transform(in)
 		}
-		why, unreadable := bounds.Unreadable(object)
+		why, unreadable := codec.Unreadable(object)
 		out, err := transform(in)
 		if unreadable {
-			bounds.MarkUnreadable(object, why)
+			codec.MarkUnreadable(object, why)
 		}
 		return out, err
 	}

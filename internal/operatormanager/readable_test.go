@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
 )
 
 // TestEventsAreDecoded verifies that an object of a watch is decoded in the same way with its fields
@@ -42,7 +42,7 @@ func TestEventsAreDecoded(t *testing.T) {
 		if diff := cmp.Diff(usual.NginxOperator, direct.NginxOperator); diff != "" {
 			t.Errorf("%s (-usual +direct):\n%s", name, diff)
 		}
-		_, unreadable := bounds.Unreadable(&direct.NginxOperator)
+		_, unreadable := codec.Unreadable(&direct.NginxOperator)
 		if direct.Name != "web" || direct.Generation != 3 || unreadable != test.unreadable ||
 			!test.unreadable && *direct.Spec.Replicas != test.replicas {
 			t.Errorf("%s: decoded %+v", name, direct.NginxOperator)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/codec"
 )
 
 // maxWhole is the maximum number of objects of a list that are read from the API server. The
@@ -102,7 +102,7 @@ func (w whole) read(ctx context.Context, key client.ObjectKey, part client.Objec
 		if err != nil {
 			return nil, err
 		}
-		return bounds.ReadAlone(raw), nil
+		return codec.ReadAlone(raw), nil
 	}
 	// The operator has no permission to get Pods and ReplicaSets.
 	kind, err := apiutil.GVKForObject(part, w.Scheme())

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -100,8 +100,8 @@ func TestPartOfInstance(t *testing.T) {
 		}
 	}
 	unreadable := newInstance(200_000)
-	bounds.MarkUnreadable(unreadable, "no text")
-	if why, found := bounds.Unreadable(storedForm(t, unreadable)); !found || why != "no text" {
+	codec.MarkUnreadable(unreadable, "no text")
+	if why, found := codec.Unreadable(storedForm(t, unreadable)); !found || why != "no text" {
 		t.Errorf("unreadable %t: %s", found, why)
 	}
 }

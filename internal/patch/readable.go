@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // maxMerged is the maximum length of a list that internal/apply merges by element. It replaces

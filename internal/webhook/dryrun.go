@@ -22,8 +22,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/ratchet"
-	"github.com/example/nginx-operator/internal/serving"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/pkg/serving"
 	"github.com/example/nginx-operator/pkg/untrusted"
 )
 

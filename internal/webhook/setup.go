@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/example/nginx-operator/internal/review"
+	"github.com/example/nginx-operator/pkg/review"
 )
 
 // Paths of the webhook server for defaulting and validation.

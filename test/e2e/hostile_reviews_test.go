@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/webhook"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // hostileReview is a body that is small but expensive to decode, and the URL to which it is posted.

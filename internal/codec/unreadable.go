@@ -1,4 +1,4 @@
-package bounds
+package codec
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // annotationUnreadable marks an object that could not be decoded. Its value is the reason. It
@@ -40,10 +41,10 @@ func ReadAlone(raw []byte) *v1alpha2.NginxOperator {
 // decodeDirectly decodes an object into its type. It returns an error if decoding could be
 // expensive.
 func decodeDirectly(raw []byte) (*v1alpha2.NginxOperator, error) {
-	if err := JSON(raw); err != nil {
+	if err := bounds.JSON(raw); err != nil {
 		return nil, err
 	}
-	if mayBeExpensive(raw) {
+	if bounds.MayBeExpensive(raw) {
 		return nil, errors.New("it may have a quantity that is expensive to compute")
 	}
 	return decode(raw)
@@ -87,7 +88,7 @@ func identityOf(object *unstructured.Unstructured) *v1alpha2.NginxOperator {
 	out.ResourceVersion, out.Generation = object.GetResourceVersion(), object.GetGeneration()
 	out.CreationTimestamp, out.DeletionTimestamp = object.GetCreationTimestamp(), object.GetDeletionTimestamp()
 	raw, err := json.Marshal(object.Object["status"])
-	if err != nil || JSON(raw) != nil {
+	if err != nil || bounds.JSON(raw) != nil {
 		return out
 	}
 	var status v1alpha2.NginxOperatorStatus

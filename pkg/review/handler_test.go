@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/bounds"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 // post posts a JSON body, and returns the answer.

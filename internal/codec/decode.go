@@ -1,4 +1,5 @@
-package bounds
+// Package codec decodes NginxOperators within the bounds of package bounds.
+package codec
 
 import (
 	"bytes"
@@ -9,6 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // Decode decodes one v1alpha2 object within the bounds.
@@ -21,7 +23,7 @@ func Decode(object map[string]any) (*v1alpha2.NginxOperator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode: %w", err)
 	}
-	if err := JSON(raw); err != nil {
+	if err := bounds.JSON(raw); err != nil {
 		return nil, err
 	}
 	// The conversion from the map truncates numbers that are too large for their field, so this
@@ -29,8 +31,8 @@ func Decode(object map[string]any) (*v1alpha2.NginxOperator, error) {
 	return decode(raw)
 }
 
-// DecodeText decodes the text of an object that Read has accepted, and whose quantities are within
-// the bounds. Read rejects duplicate fields, so every decoded value was checked.
+// DecodeText decodes the text of an object that bounds.Read has accepted, and whose quantities are
+// within the bounds. bounds.Read rejects duplicate fields, so every decoded value was checked.
 func DecodeText(raw []byte) (*v1alpha2.NginxOperator, error) { return decode(raw) }
 
 // Encode returns a value as JSON. Unlike json.Marshal, it does not escape "<", ">", and "&" to six

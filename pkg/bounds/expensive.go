@@ -8,10 +8,10 @@ import (
 // quantityChars are the characters of a quantity of any length and exponent.
 const quantityChars = "0123456789+-.eEinumkKMGTP"
 
-// mayBeExpensive reports whether a string or a number in a JSON text could be a quantity that is
+// MayBeExpensive reports whether a string or a number in a JSON text could be a quantity that is
 // expensive to compute. It allocates no memory. Values that pass are not necessarily quantities. If
 // it returns true, the caller must check the fields with quantities with IsQuantity.
-func mayBeExpensive(raw []byte) bool {
+func MayBeExpensive(raw []byte) bool {
 	for i := 0; i < len(raw); i++ {
 		var token []byte
 		switch char := raw[i]; {
@@ -63,5 +63,5 @@ func isExpensive(token []byte) bool {
 		}
 	}
 	const longest = len("e99")
-	return len(token) > min(len(trimmed), maxQuantityLength) || exponent >= 0 && len(trimmed)-exponent > longest
+	return len(token) > min(len(trimmed), MaxQuantityLength) || exponent >= 0 && len(trimmed)-exponent > longest
 }

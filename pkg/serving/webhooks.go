@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/example/nginx-operator/internal/review"
+	"github.com/example/nginx-operator/pkg/review"
 )
 
 const (
@@ -91,7 +91,7 @@ func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
 }
 
 // Register adds a handler. The handler of an admission.Webhook gets no review that exceeds
-// internal/bounds.
+// pkg/bounds.
 func (s *Webhooks) Register(path string, hook http.Handler) {
 	if path == s.conversionPath {
 		s.Server.Register(path, s.limit(hook, s.conversion, largestConversion, residentConversion, readConversion))

@@ -1,4 +1,4 @@
-package bounds
+package codec
 
 import (
 	"os"
@@ -9,10 +9,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/internal/schema/schematest"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // TestSchemaBoundsQuantities verifies that the schema bounds each quantity with the pattern and the
-// length of this package, and not with a rule in CEL, which API servers before Kubernetes 1.34
+// length of package bounds, and not with a rule in CEL, which API servers before Kubernetes 1.34
 // reject as too expensive.
 func TestSchemaBoundsQuantities(t *testing.T) {
 	raw, err := os.ReadFile("../../bundle/manifests/operator.example.com_nginxoperators.yaml")
@@ -30,7 +31,7 @@ func TestSchemaBoundsQuantities(t *testing.T) {
 				return
 			}
 			found++
-			if length := ptr.Deref(schema.MaxLength, 0); schema.Pattern != quantity.String() || length != maxQuantityLength {
+			if length := ptr.Deref(schema.MaxLength, 0); schema.Pattern != bounds.QuantityPattern || length != bounds.MaxQuantityLength {
 				t.Errorf("%s: bound the quantity in config/crd/quantities.yaml: pattern %q, maxLength %d", path, schema.Pattern, length)
 			}
 			if len(schema.XValidations) > 0 {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/pkg/bounds"
 	"github.com/example/nginx-operator/pkg/untrusted"
 )
 

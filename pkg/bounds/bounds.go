@@ -6,13 +6,10 @@ package bounds
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -35,13 +32,14 @@ const (
 	// maxStoredDepth is the limit of the decoders of Go and of the API server.
 	maxStoredDepth = 10_000
 
-	maxQuantities     = 32
-	maxQuantityLength = 32
+	// MaxQuantityLength is the maximum length of a quantity.
+	MaxQuantityLength = 32
+	// QuantityPattern matches a quantity that is cheap to compute. The parser of Kubernetes computes
+	// the power of ten, however large the exponent is.
+	QuantityPattern = `^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 )
 
-// quantity is the pattern that the schema of the API also requires (config/crd/quantities.yaml).
-// The parser of Kubernetes computes the power of ten, however large the exponent is.
-var quantity = regexp.MustCompile(`^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`)
+var quantity = regexp.MustCompile(QuantityPattern)
 
 // JSON returns an error if a JSON text exceeds the bounds for decoding. It does not check whether
 // the text is valid, and allocates no memory.
@@ -105,56 +103,6 @@ func Read(raw []byte) (map[string]any, error) {
 	return object, err
 }
 
-// Quantities returns the errors of the quantities in a v1alpha2 spec, without computing them.
-func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
-	errs := resourceQuantities(spec, path)
-	if monitoring, found := spec["monitoring"].(map[string]any); found {
-		errs = append(errs, resourceQuantities(monitoring, path.Child("monitoring"))...)
-	}
-	for _, name := range []string{"initContainers", "sidecars"} {
-		for i, container := range elementsOf(spec[name]) {
-			errs = append(errs, resourceQuantities(container, path.Child(name).Index(i))...)
-		}
-	}
-	for i, volume := range elementsOf(spec["volumes"]) {
-		emptyDir, _ := volume["emptyDir"].(map[string]any)
-		if limit, found := emptyDir["sizeLimit"]; found && limit != nil && !IsQuantity(limit) {
-			errs = append(errs, field.Invalid(path.Child("volumes").Index(i).Child("emptyDir", "sizeLimit"), field.OmitValueType{}, QuantityRule))
-		}
-	}
-	return errs
-}
-
-// elementsOf returns the objects of a list at their original indexes.
-func elementsOf(value any) []map[string]any {
-	list, _ := value.([]any)
-	out := make([]map[string]any, len(list))
-	for i := range list {
-		out[i], _ = list[i].(map[string]any)
-	}
-	return out
-}
-
-// resourceQuantities returns the errors of the quantities in a value with resources.
-func resourceQuantities(of map[string]any, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	resources, _ := of["resources"].(map[string]any)
-	for _, name := range []string{"limits", "requests"} {
-		list, _ := resources[name].(map[string]any)
-		at := path.Child("resources", name)
-		if len(list) > maxQuantities {
-			errs = append(errs, field.TooMany(at, len(list), maxQuantities))
-			continue
-		}
-		for _, key := range slices.Sorted(maps.Keys(list)) {
-			if !IsQuantity(list[key]) {
-				errs = append(errs, field.Invalid(at.Key(key), field.OmitValueType{}, QuantityRule))
-			}
-		}
-	}
-	return errs
-}
-
 // QuantityRule describes a valid quantity.
 const QuantityRule = "a quantity has at most 32 characters, two digits in its exponent and no fraction there; " +
 	"write it with a suffix, for example 500m, 128Mi or 2G"
@@ -170,5 +118,5 @@ func IsQuantity(value any) bool {
 	case string:
 		text = value
 	}
-	return len(text) <= maxQuantityLength && quantity.MatchString(text)
+	return len(text) <= MaxQuantityLength && quantity.MatchString(text)
 }

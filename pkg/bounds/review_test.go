@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 func TestReadReview(t *testing.T) {

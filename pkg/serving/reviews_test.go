@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/bounds"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 // TestStrangersReviewsAreBounded posts small reviews that are expensive to decode, as any Pod can.
