@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/controllers/storagemigration"
-	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/guard"
@@ -30,10 +29,11 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/options"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/access"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // version is set by the linker to the content of the file VERSION.
@@ -70,7 +70,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	var permissions *access.Namespaces
 	if len(opts.WatchNamespaces) > 0 {
-		permissions = access.New(ctrl.Log)
+		permissions = access.New(ctrl.Log,
+			"bind ClusterRole "+wellknown.ManagerRole+" to the operator's ServiceAccount in it, or remove it from --watch-namespaces")
 	}
 	mgr, err := newManager(cfg, opts, permissions)
 	if err != nil {

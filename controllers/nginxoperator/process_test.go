@@ -32,9 +32,9 @@ import (
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // process runs complete reconciles of one object. The storage is controller-runtime's fake client,

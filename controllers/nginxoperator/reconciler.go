@@ -20,11 +20,11 @@ import (
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/requeue"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // Reconciler reconciles NginxOperators. All fields are required.

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/codec"
+	"github.com/example/nginx-operator/pkg/access"
 	"github.com/example/nginx-operator/pkg/lists"
 )
 

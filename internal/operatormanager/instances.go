@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/pkg/access"
 )
 
 // Instances reads all NginxOperators of a leader's cache, of which some are only parts. A standby has

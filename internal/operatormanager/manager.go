@@ -32,7 +32,7 @@ func narrow(transform toolscache.TransformFunc) cache.ByObject {
 // CacheOptions returns the options of the cache. Of the kinds of children, the cache has only
 // objects with our label, and only the fields that are read, so foreign Pods and ConfigMaps cost no
 // memory. A read of a kind that no controller watches is an error and starts no informer. The cache
-// has no referenced ConfigMaps and Secrets (see internal/reference). It has the objects of the
+// has no referenced ConfigMaps and Secrets (see pkg/reference). It has the objects of the
 // namespaces, or of all namespaces if there are none.
 func CacheOptions(namespaces ...string) cache.Options {
 	out := cache.Options{

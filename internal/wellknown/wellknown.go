@@ -20,6 +20,9 @@ const ExporterContainer = "nginx-prometheus-exporter"
 // CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
 const CRDName = "nginxoperators.operator.example.com"
 
+// ManagerRole is the name of the ClusterRole of the operator's ServiceAccount.
+const ManagerRole = "nginx-operator-manager-role"
+
 // Labels recommended by Kubernetes for all objects of an application.
 const (
 	LabelName      = "app.kubernetes.io/name"

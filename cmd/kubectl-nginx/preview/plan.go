@@ -20,7 +20,7 @@ import (
 	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // Planner computes plans. Client is required.

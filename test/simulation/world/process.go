@@ -32,8 +32,8 @@ import (
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/operatormanager"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/pkg/reference"
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 

@@ -1,4 +1,4 @@
-// Package reference watches the ConfigMaps and Secrets that NginxOperators reference.
+// Package reference watches the ConfigMaps and Secrets that objects reference.
 //
 // A spec can reference any object of its namespace, so all of them are watched. The watch receives
 // metadata only, and the informers have only the names and the resourceVersion. The content of an
@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/example/nginx-operator/internal/access"
+	"github.com/example/nginx-operator/pkg/access"
 )
 
 // Referrers returns a request for every object that references the object with that key.

@@ -93,7 +93,7 @@ func newWorld(t *testing.T, denied ...string) *world {
 	t.Helper()
 	w := &world{api: &api{}, store: cache.NewStore(cache.MetaNamespaceKeyFunc), inside: func(context.Context) {}}
 	w.deny(denied...)
-	w.Namespaces = New(funcr.New(func(_, args string) { w.logs = append(w.logs, args) }, funcr.Options{}))
+	w.Namespaces = New(funcr.New(func(_, args string) { w.logs = append(w.logs, args) }, funcr.Options{}), "bind a role")
 	var source *cache.ListWatch
 	source, w.remove = w.Add(w.source(), "a", "configmaps", func() bool { return !w.unsettled.Load() })
 	w.guard = w.Guard(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {

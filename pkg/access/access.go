@@ -34,6 +34,7 @@ var errLost = errors.New("a permission in the namespace is missing")
 // administrator of the cluster.
 type Namespaces struct {
 	log             logr.Logger
+	remedy          string
 	probe, deferral time.Duration
 
 	mu sync.Mutex
@@ -43,10 +44,10 @@ type Namespaces struct {
 	running map[string]map[*context.CancelCauseFunc]struct{}
 }
 
-// New returns Namespaces without sources.
-func New(log logr.Logger) *Namespaces {
+// New returns Namespaces without sources. They log the remedy with each namespace that is not usable.
+func New(log logr.Logger, remedy string) *Namespaces {
 	return &Namespaces{
-		log: log, probe: probeInterval, deferral: deferral,
+		log: log, remedy: remedy, probe: probeInterval, deferral: deferral,
 		sources: map[string]map[*source]struct{}{}, running: map[string]map[*context.CancelCauseFunc]struct{}{},
 	}
 }

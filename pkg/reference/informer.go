@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/example/nginx-operator/internal/access"
+	"github.com/example/nginx-operator/pkg/access"
 	"github.com/example/nginx-operator/pkg/lists"
 )
 

@@ -143,9 +143,8 @@ func (s *source) deny(verb string, err error) {
 	for cancel := range s.of.running[s.namespace] {
 		(*cancel)(errLost)
 	}
-	s.of.log.Info("Not reconciling a namespace without permissions: bind ClusterRole nginx-operator-manager-role to the operator's "+
-		"ServiceAccount in it, or remove it from --watch-namespaces",
-		"namespace", s.namespace, "verb", verb, "kind", s.kind, "error", err.Error())
+	s.of.log.Info("Not reconciling a namespace without permissions",
+		"namespace", s.namespace, "verb", verb, "kind", s.kind, "error", err.Error(), "remedy", s.of.remedy)
 }
 
 // permit records that a watch succeeded after a list.
