@@ -84,7 +84,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Generate deep copies, the API r
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml
 manifests: bin/controller-gen ## Generate CRDs, RBAC, and webhook configurations from api/, controllers/, and internal/.
-	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/guard,internal/webhook}/... \
+	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/webhook}/... \
 	  output:crd:dir=config/crd/bases output:rbac:dir=config/rbac output:webhook:dir=config/webhook
 	controller-gen crd rbac:roleName=manager-role webhook paths=./examples/... \
 	  output:crd:dir=examples/config/crd output:rbac:dir=examples/config/rbac output:webhook:dir=examples/config/webhook

@@ -22,7 +22,6 @@ import (
 	"github.com/example/nginx-operator/controllers/storagemigration"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/olm"
@@ -33,6 +32,7 @@ import (
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/access"
+	"github.com/example/nginx-operator/pkg/guard"
 	"github.com/example/nginx-operator/pkg/reference"
 )
 
@@ -97,11 +97,11 @@ func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Nam
 		Scheme:  scheme.New(),
 		Cache:   cacheOptions,
 		Guard: guard.Options{
-			ConversionPath: conversion.Path,
-			CRD:            wellknown.CRDName,
-			Mutating:       guard.MutatingName,
-			Validating:     guard.ValidatingName,
-			Restored:       metrics.NewRestores(ctrlmetrics.Registry, guard.Kinds()...),
+			ConversionPath: conversion.Path, ConvertedVersion: v1alpha2.GroupVersion.Version,
+			CRD:        wellknown.CRDName,
+			Mutating:   wellknown.MutatingName,
+			Validating: wellknown.ValidatingName,
+			Restored:   metrics.NewRestores(ctrlmetrics.Registry, guard.Kinds()...),
 		},
 	})
 }
@@ -174,7 +174,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 		return fmt.Errorf("failed to set up the reads at each version: %w", err)
 	}
 	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
-	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
+	mgr.GetWebhookServer().Register(operatorwebhook.PathCRD, mgr.Guard.Admission())
 	if err := operatorwebhook.Setup(mgr, reconciler, opts.OperatorNamespace, opts.Watches); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
 	}

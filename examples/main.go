@@ -26,9 +26,9 @@ import (
 	sidecarsetv1alpha1 "github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	sidecarset "github.com/example/nginx-operator/examples/sidecarset/controller"
 	sidecarsetwebhook "github.com/example/nginx-operator/examples/sidecarset/webhook"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/pkg/guard"
 )
 
 // RBAC permissions of the guard and of the metrics. Each example adds its own.

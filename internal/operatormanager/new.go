@@ -23,8 +23,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/pkg/guard"
 	"github.com/example/nginx-operator/pkg/lists"
 	"github.com/example/nginx-operator/pkg/serving"
 )
@@ -101,7 +101,7 @@ func Connect(opts *options.Options, userAgent string) (*rest.Config, error) {
 // readiness: the manager fills it through the webhooks, and the API server only reaches ready Pods.
 func New(cfg *rest.Config, c Config) (*Manager, error) {
 	opts := c.Options
-	c.Guard.Namespace, c.Guard.Secret = opts.OperatorNamespace, opts.WebhookSecretName
+	c.Guard.Name, c.Guard.Namespace, c.Guard.Secret = c.Name, opts.OperatorNamespace, opts.WebhookSecretName
 	c.Guard.OLM, c.Guard.CSV = opts.OLM, opts.ClusterServiceVersion
 	c.Guard.Endpoint = guard.Endpoint{Namespace: opts.OperatorNamespace, Name: opts.WebhookServiceName, URL: opts.WebhookURL}
 	lifecycleGuard, err := guard.New(cfg, c.Guard)

@@ -18,6 +18,13 @@ const (
 	PathValidate = "/validate-operator-example-com-v1alpha2-nginxoperator"
 )
 
+// The selector matches our own CRD only.
+//
+// +kubebuilder:webhook:path=/mutate-apiextensions-k8s-io-v1-customresourcedefinition,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=2,groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=create;update,versions=v1,name=conversion.nginxoperators.operator.example.com,admissionReviewVersions=v1,serviceName=webhook-service,serviceNamespace=system,patch=`{"objectSelector":{"matchLabels":{"app.kubernetes.io/name":"nginx-operator"}}}`
+
+// PathCRD is the path of the webhook for the CRD of the API (guard.Admission).
+const PathCRD = "/mutate-apiextensions-k8s-io-v1-customresourcedefinition"
+
 // Setup adds the webhooks to the manager's webhook server. The namespace is the operator's own.
 // watches reports whether the operator manages the objects of a namespace.
 func Setup(mgr manager.Manager, render Render, namespace string, watches func(namespace string) bool) error {

@@ -20,6 +20,12 @@ const ExporterContainer = "nginx-prometheus-exporter"
 // CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
 const CRDName = "nginxoperators.operator.example.com"
 
+// MutatingName and ValidatingName are the names of the webhook configurations outside of OLM, which creates its own.
+const (
+	MutatingName   = OperatorName + "-mutating-webhook-configuration"
+	ValidatingName = OperatorName + "-validating-webhook-configuration"
+)
+
 // ManagerRole is the name of the ClusterRole of the operator's ServiceAccount.
 const ManagerRole = "nginx-operator-manager-role"
 

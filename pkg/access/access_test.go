@@ -155,7 +155,7 @@ func TestMissingPermission(t *testing.T) {
 			w.deny()
 			time.Sleep(time.Minute)
 			w.require(t, 1, true)
-			if len(w.logs) != 2 || !strings.Contains(w.logs[0], "no binding") {
+			if len(w.logs) != 2 || !strings.Contains(w.logs[0], `"remedy"="bind a role"`) {
 				t.Errorf("%s: logs %q", verb, w.logs)
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/example/nginx-operator/internal/conversion"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/pkg/bounds"
 )
@@ -35,7 +34,7 @@ func hostileReviews(webhooks []string) (out []hostileReview) {
 			n++
 		}
 	}
-	add(hostileAdmissions(), guard.PathCRD, webhook.PathDefault, webhook.PathValidate, webhook.PathV1alpha1)
+	add(hostileAdmissions(), webhook.PathCRD, webhook.PathDefault, webhook.PathValidate, webhook.PathV1alpha1)
 	add(hostileConversions(), conversion.Path)
 	return out
 }

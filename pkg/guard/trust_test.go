@@ -171,7 +171,8 @@ func TestRestoreConversion(t *testing.T) {
 				crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: version})
 			}
 			crd.Spec.Conversion = test.is
-			got := restoreConversion(crd, test.endpoint, "/convert", one, time.Now())
+			options := Options{Endpoint: test.endpoint, ConversionPath: "/convert", ConvertedVersion: "v1alpha2"}
+			got := options.restoreConversion(crd, one, time.Now())
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -179,7 +180,7 @@ func TestRestoreConversion(t *testing.T) {
 				return
 			}
 			crd.Spec.Conversion = got
-			if again := restoreConversion(crd, test.endpoint, "/convert", one, time.Now()); again != nil {
+			if again := options.restoreConversion(crd, one, time.Now()); again != nil {
 				t.Errorf("what was restored is restored again: %+v", again)
 			}
 		})

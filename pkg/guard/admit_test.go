@@ -76,7 +76,7 @@ func TestWriteOfTheCRDKeepsTheConversion(t *testing.T) {
 	c.must(err)
 	response := g.admit(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Name: written.Name, Object: runtime.RawExtension{Raw: raw},
-		Options: runtime.RawExtension{Raw: []byte(`{"fieldManager":"nginx-operator-guard"}`)},
+		Options: runtime.RawExtension{Raw: []byte(`{"fieldManager":"shop-operator-guard"}`)},
 	}})
 	if !response.Allowed || len(response.Patches) != 0 {
 		t.Errorf("the write of a guard: %+v", response)
@@ -106,7 +106,7 @@ func post(t *testing.T, g *Guard, name, user, crd string) *admissionv1.Admission
 	body := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",`+
 		`"request":{"uid":"1","name":%q,"userInfo":{"username":%q},"object":%s}}`,
 		name, user, crd)
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathCRD, strings.NewReader(body))
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/crd", strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
 	g.Admission().ServeHTTP(recorder, request)
@@ -161,7 +161,7 @@ func TestEveryWriteOfTheCRDIsAllowed(t *testing.T) {
 			})
 		})
 	}
-	if _, err := readConversion([]byte(`{"spec":`)); err == nil {
+	if _, err := readConversion([]byte(`{"spec":`), "v1alpha2"); err == nil {
 		t.Error("no error of what is no JSON")
 	}
 }
@@ -187,7 +187,7 @@ func TestForgedUsersOfTheCRDAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // time does not advance
 		handler := g.Admission()
 		for range 100 {
-			request := httptest.NewRequestWithContext(log.IntoContext(t.Context(), sink), http.MethodPost, PathCRD, strings.NewReader(body))
+			request := httptest.NewRequestWithContext(log.IntoContext(t.Context(), sink), http.MethodPost, "/crd", strings.NewReader(body))
 			request.Header.Set("Content-Type", "application/json")
 			handler.ServeHTTP(httptest.NewRecorder(), request)
 		}

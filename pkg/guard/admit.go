@@ -20,18 +20,13 @@ import (
 	"github.com/example/nginx-operator/pkg/review"
 )
 
-// PathCRD is the path of the webhook for the CRD of the API.
-const PathCRD = "/mutate-apiextensions-k8s-io-v1-customresourcedefinition"
-
+// Admission returns the webhook that adds the working conversion to a write of the CRD.
+//
 // The guard restores a CRD only after the write that broke it. Until then, a tenth of a second on
 // an idle machine and a second on a busy one, objects cannot be read at the version that needs the
 // conversion. Admission therefore restores the conversion in the write itself: the running release
-// does it for the next release. The selector matches our own CRD only. If the API server cannot
-// call the webhook, the guard restores the conversion afterwards.
-//
-// +kubebuilder:webhook:path=/mutate-apiextensions-k8s-io-v1-customresourcedefinition,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=2,groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=create;update,versions=v1,name=conversion.nginxoperators.operator.example.com,admissionReviewVersions=v1,serviceName=webhook-service,serviceNamespace=system,patch=`{"objectSelector":{"matchLabels":{"app.kubernetes.io/name":"nginx-operator"}}}`
-
-// Admission returns the webhook that adds the working conversion to a write of the CRD.
+// does it for the next release. If the API server cannot call the webhook, the guard restores the
+// conversion afterwards.
 func (g *Guard) Admission() http.Handler { return review.Handler(admission.HandlerFunc(g.admit)) }
 
 // maxBundleBytes bounds the CA bundle that admission reads, because parsing certificates is slow.
@@ -43,15 +38,15 @@ const maxBundleBytes = 64 << 10
 // not know.
 func (g *Guard) admit(ctx context.Context, request admission.Request) admission.Response {
 	bundle := g.trusted.Load()
-	if request.Name != g.options.CRD || bundle == nil || byGuard(request) {
+	if request.Name != g.options.CRD || bundle == nil || g.options.wrote(request) {
 		return admission.Allowed("")
 	}
-	crd, err := readConversion(request.Object.Raw)
+	crd, err := readConversion(request.Object.Raw, g.options.ConvertedVersion)
 	if err != nil {
 		log.FromContext(ctx).Info("Did not change a write of the CRD", "reason", err)
 		return admission.Allowed("")
 	}
-	want := restoreConversion(crd, g.options.Endpoint, g.options.ConversionPath, *bundle, time.Now())
+	want := g.options.restoreConversion(crd, *bundle, time.Now())
 	if want == nil {
 		return admission.Allowed("")
 	}
@@ -63,7 +58,7 @@ func (g *Guard) admit(ctx context.Context, request admission.Request) admission.
 // readConversion returns a CRD with its conversion and, if the CRD has it, the version that needs a
 // conversion. It decodes no other field: a schema of three bytes for each value would take 512
 // bytes for each.
-func readConversion(raw []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
+func readConversion(raw []byte, convertedVersion string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if err := bounds.Stored(raw); err != nil {
 		return nil, err
 	}
@@ -90,9 +85,9 @@ func readConversion(raw []byte) (*apiextensionsv1.CustomResourceDefinition, erro
 	return crd, nil
 }
 
-// byGuard reports whether a guard sent the write. The state of that guard can be newer than the
-// state of this replica.
-func byGuard(request admission.Request) bool {
+// wrote reports whether a guard sent the write. The state of that guard can be newer than the state
+// of this replica.
+func (o Options) wrote(request admission.Request) bool {
 	options := metav1.UpdateOptions{}
-	return json.Unmarshal(request.Options.Raw, &options) == nil && options.FieldManager == fieldManager
+	return json.Unmarshal(request.Options.Raw, &options) == nil && options.FieldManager == o.fieldManager()
 }

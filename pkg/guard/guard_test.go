@@ -19,8 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/certificates"
+)
+
+const (
+	operatorName   = "shop-operator"
+	crdName        = "shops.example.com"
+	mutatingName   = "shop-operator-mutating"
+	validatingName = "shop-operator-validating"
 )
 
 // cluster is the state that the replicas of the operator share.
@@ -40,11 +46,11 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	c := &cluster{t: t, restores: map[string]int{}, refuse: func(client.Object) error { return nil }}
 	objects = append(objects, newCRD(),
 		&admissionregistrationv1.MutatingWebhookConfiguration{
-			ObjectMeta: metav1.ObjectMeta{Name: MutatingName},
+			ObjectMeta: metav1.ObjectMeta{Name: mutatingName},
 			Webhooks:   []admissionregistrationv1.MutatingWebhook{{Name: "m", ClientConfig: admissionTo("/mutate")}},
 		},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{
-			ObjectMeta: metav1.ObjectMeta{Name: ValidatingName},
+			ObjectMeta: metav1.ObjectMeta{Name: validatingName},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{
 				{Name: "v", ClientConfig: admissionTo("/validate")}, {Name: "w", ClientConfig: admissionTo("/w")},
 			},
@@ -76,7 +82,7 @@ func admissionTo(path string) admissionregistrationv1.WebhookClientConfig {
 
 func newCRD() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: wellknown.CRDName},
+		ObjectMeta: metav1.ObjectMeta{Name: crdName},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Versions:   []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Storage: true}, {Name: "v1alpha2"}},
 			Conversion: conversionTo(serviceConfig("webhooks"), nil),
@@ -87,8 +93,8 @@ func newCRD() *apiextensionsv1.CustomResourceDefinition {
 // replica returns the guard of one replica of the operator.
 func (c *cluster) replica(csv string) *Guard {
 	return newGuard(Options{
-		Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", OLM: csv != "", CSV: csv,
-		CRD: wellknown.CRDName, Mutating: MutatingName, Validating: ValidatingName,
+		Name: operatorName, Namespace: "system", Secret: "cert", Endpoint: service, ConversionPath: "/convert", OLM: csv != "", CSV: csv,
+		CRD: crdName, ConvertedVersion: "v1alpha2", Mutating: mutatingName, Validating: validatingName,
 		Restored: func(kind string) { c.restores[kind]++ },
 	}, c.client, c.client)
 }
@@ -125,7 +131,7 @@ func (c *cluster) secret() *corev1.Secret {
 func (c *cluster) crd() *apiextensionsv1.CustomResourceDefinition {
 	c.t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd))
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: crdName}, crd))
 	return crd
 }
 
@@ -133,8 +139,8 @@ func (c *cluster) crd() *apiextensionsv1.CustomResourceDefinition {
 func (c *cluster) bundles() map[string][]byte {
 	c.t.Helper()
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: MutatingName}, mutating))
-	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: ValidatingName}, validating))
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: mutatingName}, mutating))
+	c.must(c.client.Get(c.t.Context(), client.ObjectKey{Name: validatingName}, validating))
 	return map[string][]byte{
 		"convert":  c.crd().Spec.Conversion.Webhook.ClientConfig.CABundle,
 		"mutate":   mutating.Webhooks[0].ClientConfig.CABundle,
@@ -181,7 +187,7 @@ func TestFirstPass(t *testing.T) {
 		t.Error(diff)
 	}
 	secret := c.secret()
-	if secret.Type != corev1.SecretTypeTLS || secret.Labels[wellknown.LabelManagedBy] != wellknown.OperatorName {
+	if secret.Type != corev1.SecretTypeTLS || secret.Labels[labelManagedBy] != operatorName {
 		t.Errorf("the Secret is %+v", secret.ObjectMeta)
 	}
 	before := c.writes
@@ -354,7 +360,7 @@ func TestConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "system", Name: "cert", Labels: map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName},
+				Namespace: "system", Name: "cert", Labels: map[string]string{labelManagedBy: operatorName},
 			}})
 			g := c.replica("")
 			conflicts := 0
@@ -417,8 +423,8 @@ func TestRestores(t *testing.T) {
 func TestWithoutAdmission(t *testing.T) {
 	c := newCluster(t)
 	for _, object := range []client.Object{
-		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: MutatingName}},
-		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: ValidatingName}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: mutatingName}},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: validatingName}},
 	} {
 		c.must(c.client.Delete(t.Context(), object))
 	}

@@ -27,8 +27,8 @@ func TestAdmissionMovesOn(t *testing.T) {
 		"OLM v1":      {olm: true, caKey: certificates.CAKey},
 	} {
 		for kind, configuration := range map[string]client.Object{
-			"mutating":   &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: MutatingName}},
-			"validating": &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: ValidatingName}},
+			"mutating":   &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: mutatingName}},
+			"validating": &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: validatingName}},
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestFollowDuringRestore(t *testing.T) {
 		crd := c.crd()
 		crd.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
 		c.must(c.client.Update(t.Context(), crd))
-		validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: ValidatingName}}
+		validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: validatingName}}
 		var served []*x509.Certificate
 		c.refuse = func(object client.Object) error {
 			if _, isCRD := object.(*apiextensionsv1.CustomResourceDefinition); isCRD {

@@ -10,8 +10,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Kinds of restores, for Options.Restored.
@@ -27,8 +25,9 @@ func Kinds() []string {
 	return []string{RestoredConversion, RestoredWebhooks, RestoredOwner, RestoredCertificate}
 }
 
-// fieldManager is the field manager of the guard. Admission recognizes the guard's writes by it.
-const fieldManager = wellknown.OperatorName + "-guard"
+// fieldManager returns the field manager of the guard. Admission recognizes the guard's writes by
+// it.
+func (o Options) fieldManager() string { return o.Name + "-guard" }
 
 func (g *Guard) restored(ctx context.Context, kind, message string, keysAndValues ...any) {
 	log.FromContext(ctx).Info(message, keysAndValues...)
@@ -78,7 +77,7 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 func (g *Guard) restoreCRD(ctx context.Context, ca []byte) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := g.change(ctx, client.ObjectKey{Name: g.options.CRD}, crd, RestoredConversion, func() bool {
-		want := restoreConversion(crd, g.options.Endpoint, g.options.ConversionPath, ca, time.Now())
+		want := g.options.restoreConversion(crd, ca, time.Now())
 		if want == nil {
 			return false
 		}
@@ -111,7 +110,7 @@ func (g *Guard) change(ctx context.Context, key client.ObjectKey, object client.
 	if !mutate() {
 		return nil
 	}
-	if err := g.write(func() error { return g.client.Update(ctx, object, client.FieldOwner(fieldManager)) }); err != nil {
+	if err := g.write(func() error { return g.client.Update(ctx, object, client.FieldOwner(g.options.fieldManager())) }); err != nil {
 		return fmt.Errorf("failed to restore %T %s: %w", object, key.Name, err)
 	}
 	g.restored(ctx, kind, "Restored the CA or the address of the webhooks", "object", key.Name, "took", time.Since(began).String())

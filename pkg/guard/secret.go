@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
@@ -89,7 +88,7 @@ func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 		}
 		return secret, nil
 	}
-	if found && !isOwn(secret) {
+	if found && !g.isOwn(secret) {
 		if len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[certificates.CAKey]) == 0 {
 			return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which another component manages", secret.Name)
 		}
@@ -119,14 +118,16 @@ func outdated(secret *corev1.Secret) error {
 	return certificates.Outdated(certificate.Leaf)
 }
 
+const labelManagedBy = "app.kubernetes.io/managed-by"
+
 // issuedByAnnotation is the annotation that cert-manager sets on each Secret that it writes,
 // including existing Secrets.
 const issuedByAnnotation = "cert-manager.io/certificate-name"
 
 // isOwn reports whether the operator must renew the certificate in a Secret. It must not if another
 // component created the Secret or adopted it.
-func isOwn(secret *corev1.Secret) bool {
-	return secret.Labels[wellknown.LabelManagedBy] == wellknown.OperatorName && secret.Annotations[issuedByAnnotation] == ""
+func (g *Guard) isOwn(secret *corev1.Secret) bool {
+	return secret.Labels[labelManagedBy] == g.options.Name && secret.Annotations[issuedByAnnotation] == ""
 }
 
 func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
@@ -138,7 +139,7 @@ func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.options.Namespace,
 			Name:      g.options.Secret,
-			Labels:    map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName},
+			Labels:    map[string]string{labelManagedBy: g.options.Name},
 		},
 		Type: corev1.SecretTypeTLS,
 		Data: data,

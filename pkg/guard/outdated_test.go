@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
@@ -19,7 +18,7 @@ import (
 // served until the webhooks trust its successor. A replica that starts in between works, too.
 func TestOutdatedKeyIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, newRSASecret(t, certificates.CAKey, map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName}, nil))
+		c := newCluster(t, newRSASecret(t, certificates.CAKey, map[string]string{labelManagedBy: operatorName}, nil))
 		first, second, late := c.replica(""), c.replica(""), c.replica("")
 		for _, g := range []*Guard{first, second} {
 			if again := c.reconcile(g); again != propagation {
@@ -62,7 +61,7 @@ func TestOutdatedKeyIsReplaced(t *testing.T) {
 
 // TestOthersKeysStay verifies that the guard never replaces an RSA certificate of another component.
 func TestOthersKeysStay(t *testing.T) {
-	own := map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName}
+	own := map[string]string{labelManagedBy: operatorName}
 	for name, test := range map[string]struct {
 		caKey               string
 		labels, annotations map[string]string

@@ -35,14 +35,6 @@ import (
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
-// Names of objects that config/ installs and the guard restores.
-const (
-	// MutatingName and ValidatingName are the names of the webhook configurations outside of OLM,
-	// which creates its own.
-	MutatingName   = "nginx-operator-mutating-webhook-configuration"
-	ValidatingName = "nginx-operator-validating-webhook-configuration"
-)
-
 const (
 	// propagation is the time for API servers to load another CA before the operator serves a
 	// certificate of it.
@@ -63,6 +55,9 @@ const (
 
 // Options configure a guard.
 type Options struct {
+	// Name is the operator's name: the value of the label app.kubernetes.io/managed-by of the Secret,
+	// and the prefix of the field manager.
+	Name string
 	// Namespace is the operator's namespace.
 	Namespace string
 	// Secret is the name of the Secret with the serving certificate.
@@ -72,9 +67,10 @@ type Options struct {
 	Endpoint       Endpoint
 	ConversionPath string
 	// CRD is the name of the CustomResourceDefinition whose conversion the guard restores, or empty
-	// for an operator without a conversion. Mutating and Validating are the names of the webhook
+	// for an operator without a conversion. A CRD without ConvertedVersion belongs to an earlier
+	// release and needs no conversion. Mutating and Validating are the names of the webhook
 	// configurations outside of OLM.
-	CRD, Mutating, Validating string
+	CRD, ConvertedVersion, Mutating, Validating string
 	// OLM is true if OLM creates the certificate and the webhook configurations. CSV is the name of
 	// the operator's ClusterServiceVersion, or empty without OLM v0.
 	OLM bool
@@ -271,7 +267,7 @@ func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	g.ready.Store(true)
 	if requeueAfter == 0 && !g.options.OLM {
 		requeueAfter = time.Until(certificates.RenewAt(next.Leaf))
-		if isOwn(secret) && certificates.Outdated(next.Leaf) != nil {
+		if g.isOwn(secret) && certificates.Outdated(next.Leaf) != nil {
 			requeueAfter = propagation
 		} else if requeueAfter <= 0 {
 			requeueAfter = renewalOfOthers

@@ -153,21 +153,17 @@ func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClient
 // as well.
 const servicePort = 443
 
-// convertedVersion is the version that needs a conversion. A CRD without it belongs to an earlier
-// release and needs no conversion.
-const convertedVersion = "v1alpha2"
-
 // restoreConversion returns the correct spec.conversion of a CRD, or nil if it is correct already.
-func restoreConversion(
-	crd *apiextensionsv1.CustomResourceDefinition, endpoint Endpoint, path string, ca []byte, now time.Time,
+func (o Options) restoreConversion(
+	crd *apiextensionsv1.CustomResourceDefinition, ca []byte, now time.Time,
 ) *apiextensionsv1.CustomResourceConversion {
 	converts := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Name == convertedVersion
+		return v.Name == o.ConvertedVersion
 	})
 	if !converts {
 		return nil
 	}
-	want := apiextensionsv1.WebhookClientConfig{}
+	endpoint, path, want := o.Endpoint, o.ConversionPath, apiextensionsv1.WebhookClientConfig{}
 	if endpoint.URL != "" {
 		want.URL = ptr.To(endpoint.URL + path)
 	} else {
