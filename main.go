@@ -19,7 +19,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
-	"github.com/example/nginx-operator/controllers/storagemigration"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
@@ -34,6 +33,7 @@ import (
 	"github.com/example/nginx-operator/pkg/access"
 	"github.com/example/nginx-operator/pkg/guard"
 	"github.com/example/nginx-operator/pkg/reference"
+	"github.com/example/nginx-operator/pkg/storagemigration"
 )
 
 // version is set by the linker to the content of the file VERSION.
@@ -201,19 +201,21 @@ func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.
 		return fmt.Errorf("failed to configure discovery: %w", err)
 	}
 	reconciler := &storagemigration.Reconciler{
-		Client:     uncached,
-		Discovery:  discoveryClient,
-		Target:     v1alpha2.GroupVersion.WithKind("NginxOperator"),
-		Recorder:   mgr.GetEventRecorder(wellknown.OperatorName),
-		Condition:  upgradeable,
-		Metrics:    metrics.NewMigration(ctrlmetrics.Registry),
-		Namespaces: opts.WatchNamespaces,
+		Client:      uncached,
+		Discovery:   discoveryClient,
+		Target:      v1alpha2.GroupVersion.WithKind("NginxOperator"),
+		Recorder:    mgr.GetEventRecorder(wellknown.OperatorName),
+		Condition:   upgradeable,
+		Metrics:     metrics.NewMigration(ctrlmetrics.Registry),
+		Namespaces:  opts.WatchNamespaces,
+		ClusterRole: wellknown.ManagerRole,
 	}
 	if opts.StorageMigrationManifest != "" {
-		manifest, err := storagemigration.Load(opts.StorageMigrationManifest)
+		manifest, err := storagemigration.Load(opts.StorageMigrationManifest, wellknown.CRDName)
 		if err != nil {
 			return err
 		}
+		manifest.SetLabels(map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName})
 		reconciler.Manifest = manifest
 	}
 	return reconciler.SetupWithManager(mgr)

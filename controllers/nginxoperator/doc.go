@@ -46,3 +46,12 @@ package nginxoperator
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=nginx-operator-controller-manager-service-cert,verbs=delete
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups=operators.coreos.com,namespace=system,resources=clusterserviceversions,verbs=get
+
+// Permissions of the storage migration (pkg/storagemigration). Each names a single object, except for create, which RBAC
+// cannot restrict by name.
+//
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch,resourceNames=nginxoperators.operator.example.com
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=update,resourceNames=nginxoperators.operator.example.com
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=create
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=get;delete,resourceNames=nginxoperators.operator.example.com
+// +kubebuilder:rbac:roleName=manager-cluster-role,groups=storagemigration.k8s.io,resources=storageversionmigrations,verbs=patch,resourceNames=nginxoperators.operator.example.com

@@ -9,11 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-const released = "../../config/storagemigration/storageversionmigration.yaml"
+const (
+	released    = "../../config/storagemigration/storageversionmigration.yaml"
+	releasedCRD = "nginxoperators.operator.example.com"
+)
 
 // TestManifest verifies that the manifest of the release becomes an object of each API.
 func TestManifest(t *testing.T) {
-	manifest, err := Load(released)
+	manifest, err := Load(released, releasedCRD)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +68,12 @@ func TestBadManifest(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil { // #nosec G703 -- a temporary directory
 				t.Fatal(err)
 			}
-			if _, err := Load(file); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "manifest.yaml") {
+			if _, err := Load(file, releasedCRD); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "manifest.yaml") {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
-	if _, err := Load("nowhere.yaml"); err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {
+	if _, err := Load("nowhere.yaml", releasedCRD); err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -17,8 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const (
@@ -54,9 +52,12 @@ type Reconciler struct {
 	// Namespaces are the namespaces in which the operator may read and write the objects, or empty
 	// for all namespaces.
 	Namespaces []string
-	Recorder   events.EventRecorder
-	Condition  Condition
-	Metrics    Metrics
+	// ClusterRole is the name of the operator's role, for the error of an operator that may not list
+	// the objects of all namespaces.
+	ClusterRole string
+	Recorder    events.EventRecorder
+	Condition   Condition
+	Metrics     Metrics
 
 	progress
 }
@@ -130,7 +131,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*s.migrator)
-	err = r.Client.Get(ctx, client.ObjectKey{Name: wellknown.CRDName}, object)
+	err = r.Client.Get(ctx, client.ObjectKey{Name: name}, object)
 	if apierrors.IsNotFound(err) {
 		return s, nil
 	}
@@ -207,8 +208,8 @@ func (r *Reconciler) withRemedy(err error) error {
 	if len(r.Namespaces) == 0 || !apierrors.IsForbidden(err) {
 		return err
 	}
-	return fmt.Errorf("%w. The operator rewrites the objects of all namespaces, not only those of --watch-namespaces: "+
-		"until the migration has succeeded, bind ClusterRole nginx-operator-manager-role to its ServiceAccount with a ClusterRoleBinding", err)
+	return fmt.Errorf("%w. The operator rewrites the objects of all namespaces, not only of the watched namespaces: "+
+		"until the migration has succeeded, bind ClusterRole %s to its ServiceAccount with a ClusterRoleBinding", err, r.ClusterRole)
 }
 
 func whyRewrite(s *situation) string {

@@ -9,24 +9,43 @@ import (
 	"sync/atomic"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/scheme"
 )
+
+// widgetKind is the kind of the objects, and crdName is the name of its CRD.
+var widgetKind = schema.GroupVersionKind{Group: "example.com", Version: newer, Kind: "Widget"}
+
+const crdName = "widgets.example.com"
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	scheme.AddKnownTypeWithName(widgetKind, &metav1.PartialObjectMetadata{})
+	scheme.AddKnownTypeWithName(widgetKind.GroupVersion().WithKind("WidgetList"), &metav1.PartialObjectMetadataList{})
+	return scheme
+}
+
+func newWidget(name string) *metav1.PartialObjectMetadata {
+	widget := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	widget.SetGroupVersionKind(widgetKind)
+	return widget
+}
 
 // rewriterWith returns a rewriter for a number of objects, and the number of writes. Each write
 // gets the result of answer.
 func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*rewriter, *atomic.Int32) {
 	t.Helper()
-	builder := fake.NewClientBuilder().WithScheme(scheme.New())
+	builder := fake.NewClientBuilder().WithScheme(newScheme())
 	for i := range objects {
-		builder = builder.WithObjects(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("web-%03d", i)}})
+		builder = builder.WithObjects(newWidget(fmt.Sprintf("web-%03d", i)))
 	}
 	writes := &atomic.Int32{}
 	builder = builder.WithInterceptorFuncs(interceptor.Funcs{
@@ -41,13 +60,13 @@ func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*r
 			return answer(object.GetName())
 		},
 	})
-	return &rewriter{client: builder.Build(), kind: v1alpha2.GroupVersion.WithKind("NginxOperator")}, writes
+	return &rewriter{client: builder.Build(), kind: widgetKind}, writes
 }
 
 // TestRefusedObjectsAreNamed verifies that a refused object does not stop the others. An object
 // that changed or was deleted counts as rewritten, and a denial does not, whatever its code.
 func TestRefusedObjectsAreNamed(t *testing.T) {
-	resource := schema.GroupResource{Group: "operator.example.com", Resource: "nginxoperators"}
+	resource := schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	r, writes := rewriterWith(t, 30, func(name string) error {
 		switch name {
 		case "web-004":

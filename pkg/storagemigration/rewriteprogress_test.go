@@ -25,10 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/scheme"
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // stored is the number of objects of a pagedServer. Releases before 0.7.1 read pages of 500.
@@ -55,8 +51,8 @@ func newPagedServer(t *testing.T) *pagedServer {
 	t.Helper()
 	s := &pagedServer{writes: map[string]int{}}
 	crd := crdOf(newer, older, newer)
-	crd.Name = wellknown.CRDName
-	objects := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(crd).WithStatusSubresource(crd).
+	crd.Name = crdName
+	objects := fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(crd).WithStatusSubresource(crd).
 		WithInterceptorFuncs(interceptor.Funcs{
 			List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 				return s.list(list, (&client.ListOptions{}).ApplyOptions(options))
@@ -68,7 +64,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 			},
 		}).Build()
 	s.Reconciler = &Reconciler{
-		Client: objects, Target: v1alpha2.GroupVersion.WithKind("NginxOperator"), Recorder: events.NewFakeRecorder(1000),
+		Client: objects, Target: widgetKind, Recorder: events.NewFakeRecorder(1000),
 		Condition: noCondition{}, Metrics: noMetrics{},
 		progress: progress{generation: string(theUID) + "/7", since: time.Now().Add(-time.Hour)},
 	}
@@ -115,9 +111,9 @@ func (s *pagedServer) write(name string) error {
 func (s *pagedServer) reconcile(t *testing.T) (errs []error) {
 	t.Helper()
 	for range 10 {
-		_, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: wellknown.CRDName}})
+		_, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: crdName}})
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := s.Client.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd); err != nil {
+		if err := s.Client.Get(t.Context(), client.ObjectKey{Name: crdName}, crd); err != nil {
 			t.Fatal(err)
 		}
 		if err == nil && len(crd.Status.StoredVersions) == 1 {
@@ -236,7 +232,7 @@ func TestOutageIsNoNewRewrite(t *testing.T) {
 		}
 		return nil
 	}
-	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: wellknown.CRDName}}
+	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: crdName}}
 	for range 3 {
 		before := len(s.tokens)
 		if _, err := s.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
@@ -268,7 +264,7 @@ func TestOnlyRefusedObjectIsRetried(t *testing.T) {
 		if attempts++; attempts > 3 {
 			return nil
 		}
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "nginxoperators"}, name, errors.New("a policy"))
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, name, errors.New("a policy"))
 	}
 	if errs := s.reconcile(t); len(errs) != 3 || len(s.tokens) != stored/pageSize {
 		t.Errorf("%d lists, errors %v", len(s.tokens), errs)
@@ -295,7 +291,7 @@ func TestChangedCRDStartsAnotherRewrite(t *testing.T) {
 			return apierrors.NewInternalError(errors.New("no webhook answers"))
 		}
 	}
-	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: wellknown.CRDName}}
+	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: crdName}}
 	if _, err := s.Reconcile(t.Context(), request); err == nil {
 		t.Fatal("the rewrite has ended")
 	}
@@ -359,9 +355,9 @@ func TestRenewedTokenOfAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	mapper := meta.NewDefaultRESTMapper(nil)
-	kind := v1alpha2.GroupVersion.WithKind("NginxOperator")
+	kind := widgetKind
 	mapper.Add(kind, meta.RESTScopeNamespace)
-	c, err := client.New(&rest.Config{Host: server.URL}, client.Options{Scheme: scheme.New(), Mapper: mapper})
+	c, err := client.New(&rest.Config{Host: server.URL}, client.Options{Scheme: newScheme(), Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
-
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 const manifestKind = "StorageVersionMigration"
@@ -27,9 +25,9 @@ var apis = []schema.GroupVersionKind{
 	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
 }
 
-// Load reads the StorageVersionMigration of this release from a file. Its API is
-// storagemigration.k8s.io/v1. Errors name the file and, for a wrong value, the field.
-func Load(file string) (*unstructured.Unstructured, error) {
+// Load reads the StorageVersionMigration of a CRD from a file. Its API is storagemigration.k8s.io/v1,
+// and its name that of the CRD. Errors name the file and, for a wrong value, the field.
+func Load(file, crd string) (*unstructured.Unstructured, error) {
 	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the storage migration: %w", err)
@@ -45,8 +43,8 @@ func Load(file string) (*unstructured.Unstructured, error) {
 	group, resource := field("spec", "resource", "group"), field("spec", "resource", "resource")
 	for _, want := range []struct{ field, is, want string }{
 		{"kind", object.GetKind(), manifestKind},
-		{"metadata.name", object.GetName(), wellknown.CRDName},
-		{"spec.resource", resource + "." + group, wellknown.CRDName},
+		{"metadata.name", object.GetName(), crd},
+		{"spec.resource", resource + "." + group, crd},
 	} {
 		if want.is != want.want {
 			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
@@ -63,7 +61,6 @@ func forCRD(
 	object := manifest.DeepCopy()
 	object.SetGroupVersionKind(api)
 	object.SetAnnotations(map[string]string{generationAnnotation: generationOf(crd)})
-	object.SetLabels(map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName})
 	object.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
 	}})

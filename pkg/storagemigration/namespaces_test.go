@@ -8,14 +8,10 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/scheme"
 )
 
 // TestWakeInNamespaces verifies that an operator for some namespaces wakes the migrator with an
@@ -28,8 +24,8 @@ func TestWakeInNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lists, writes []string
-			objects := fake.NewClientBuilder().WithScheme(scheme.New()).
-				WithObjects(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}).
+			objects := fake.NewClientBuilder().WithScheme(newScheme()).
+				WithObjects(newWidget("web")).
 				WithInterceptorFuncs(interceptor.Funcs{
 					List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 						lists = append(lists, (&client.ListOptions{}).ApplyOptions(options).Namespace)
@@ -42,7 +38,7 @@ func TestWakeInNamespaces(t *testing.T) {
 						return nil
 					},
 				}).Build()
-			r := &Reconciler{Client: objects, Target: v1alpha2.GroupVersion.WithKind("NginxOperator"), Namespaces: test.namespaces}
+			r := &Reconciler{Client: objects, Target: widgetKind, Namespaces: test.namespaces}
 			r.wake(t.Context())
 			r.wake(t.Context())
 			if !slices.Equal(lists, test.lists) || !slices.Equal(writes, test.writes) {
@@ -55,7 +51,7 @@ func TestWakeInNamespaces(t *testing.T) {
 // TestRemedyForSomeNamespaces verifies that an operator for some namespaces, which may not list all
 // objects, names the missing permission. Other errors and other operators get no remedy.
 func TestRemedyForSomeNamespaces(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "nginxoperators"}, "", errors.New("at the cluster scope"))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("at the cluster scope"))
 	for name, test := range map[string]struct {
 		namespaces []string
 		err        error
@@ -65,8 +61,8 @@ func TestRemedyForSomeNamespaces(t *testing.T) {
 		"all namespaces":  {nil, forbidden, false},
 		"another error":   {[]string{"shop"}, errors.New("timeout"), false},
 	} {
-		err := (&Reconciler{Namespaces: test.namespaces}).withRemedy(test.err)
-		if !errors.Is(err, test.err) || strings.Contains(err.Error(), "bind ClusterRole nginx-operator-manager-role") != test.remedy {
+		err := (&Reconciler{Namespaces: test.namespaces, ClusterRole: "manager"}).withRemedy(test.err)
+		if !errors.Is(err, test.err) || strings.Contains(err.Error(), "bind ClusterRole manager to") != test.remedy {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
