@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/bridge"
 	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/fleet"
@@ -24,6 +23,7 @@ import (
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/pkg/apply"
 	"github.com/example/nginx-operator/pkg/reference"
 )
 

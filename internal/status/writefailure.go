@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/pkg/apply"
 	"github.com/example/nginx-operator/pkg/denied"
 )
 

@@ -456,3 +456,28 @@ func TestRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestAbbreviated verifies that a stored annotation does not differ from its declared first word,
+// and that a patch leaves it as it is.
+func TestAbbreviated(t *testing.T) {
+	const key = "example.com/long"
+	annotated := func(value string) *appsv1.Deployment {
+		return deployment(func(d *appsv1.Deployment) { d.Annotations = map[string]string{key: value} })
+	}
+	live := stored(t, annotated("head"))
+	live.Annotations[key] = "head and a tail"
+	applier := &Applier{Annotation: annotation, Abbreviated: key}
+	for declared, differs := range map[string]bool{"head": false, "other": true} {
+		raw, err := declaration(annotated(declared))
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, _, err := difference(applier.abbreviate(live), []byte(applier.recordOf(live)), raw)
+		if err != nil || (patch != nil) != differs {
+			t.Errorf("%s: patch %s, %v", declared, patch, err)
+		}
+	}
+	if live.Annotations[key] != "head and a tail" {
+		t.Errorf("the stored child has %q", live.Annotations[key])
+	}
+}

@@ -112,7 +112,7 @@ func TestRival(t *testing.T) {
 	const image, label = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:image":{}}}}}}}`,
 		`{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`
 	const revision = `{"f:metadata":{"f:annotations":{"f:deployment.kubernetes.io/revision":{}}}}`
-	ours, controller := entryOf("nginx-operator", "", image, 9), entryOf("kube-controller-manager", "", revision, 8)
+	ours, controller := entryOf("shop-operator", "", image, 9), entryOf("kube-controller-manager", "", revision, 8)
 	status := entryOf("kube-controller-manager", "status", image, 9)
 	restoresImage := `{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"nginx"}],` +
 		`"containers":[{"image":"nginx:1","name":"nginx"}]}}}}`
@@ -149,7 +149,7 @@ func TestRival(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := deployment(func(d *appsv1.Deployment) { d.ManagedFields = test.entries })
-			if got := rivalOf(live, []byte(test.patch)); got != test.want {
+			if got := (&Applier{FieldOwner: "shop-operator"}).rivalOf(live, []byte(test.patch)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

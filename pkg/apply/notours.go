@@ -15,6 +15,8 @@ import (
 type NotOurs struct {
 	// Kind and Name identify the conflicting object.
 	Kind, Name string
+	// OwnerKind is the kind of the owner.
+	OwnerKind string
 	// Controller describes the controlling owner of that object, or is "" if it has none.
 	Controller string
 	// Why is why that object is not adopted, or "" if it does not have the operator's labels.
@@ -33,15 +35,15 @@ func (e *NotOurs) Error() string {
 		return fmt.Sprintf("waiting for the deletion of %s %q, which belongs to an earlier object of this name", e.Kind, e.Name)
 	}
 	if len(e.Others) == 0 {
-		return fmt.Sprintf("%s %q exists and is not controlled by this NginxOperator (%s): "+
-			"create the NginxOperator under another name, or delete that object if nothing needs it", e.Kind, e.Name, e.owner())
+		return fmt.Sprintf("%s %q exists and is not controlled by this %s (%s): create the %[3]s under another name, "+
+			"or delete that object if nothing needs it", e.Kind, e.Name, e.OwnerKind, e.owner())
 	}
 	taken := make([]string, 0, 1+len(e.Others))
 	for _, one := range append([]*NotOurs{e}, e.Others...) {
 		taken = append(taken, fmt.Sprintf("%s %q (%s)", one.Kind, one.Name, one.owner()))
 	}
-	return fmt.Sprintf("%s exist and are not controlled by this NginxOperator: "+
-		"create the NginxOperator under another name, or delete all of these objects if nothing needs them", strings.Join(taken, ", "))
+	return fmt.Sprintf("%s exist and are not controlled by this %s: create the %[2]s under another name, "+
+		"or delete all of these objects if nothing needs them", strings.Join(taken, ", "), e.OwnerKind)
 }
 
 // owner describes the owner of the conflicting object.
@@ -57,10 +59,11 @@ func (e *NotOurs) owner() string {
 
 // notOurs returns the error for a live object. The declared child must have its owner reference.
 func notOurs(gvk schema.GroupVersionKind, child, live client.Object) *NotOurs {
-	err := &NotOurs{Kind: gvk.Kind, Name: live.GetName()}
+	owner := metav1.GetControllerOf(child)
+	err := &NotOurs{Kind: gvk.Kind, Name: live.GetName(), OwnerKind: owner.Kind}
 	if controller := metav1.GetControllerOf(live); controller != nil {
 		err.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
-		err.Predecessor = sameOwner(controller, metav1.GetControllerOf(child))
+		err.Predecessor = sameOwner(controller, owner)
 	}
 	return err
 }

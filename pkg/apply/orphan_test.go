@@ -19,15 +19,18 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/example/nginx-operator/internal/wellknown"
 )
+
+// labelsOf returns the labels of an owner's children.
+func labelsOf(owner string) map[string]string {
+	return map[string]string{"instance": owner, "managed-by": "shop-operator"}
+}
 
 // labelled returns a Deployment with the labels and the selector of the owner's children.
 func labelled() *appsv1.Deployment {
 	return deployment(func(d *appsv1.Deployment) {
-		d.Labels = wellknown.ChildLabels(owner.Name, "nginx:1")
-		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(owner.Name)}
+		d.Labels = labelsOf(owner.Name)
+		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labelsOf(owner.Name)}
 	})
 }
 
@@ -96,8 +99,8 @@ func TestForeignObjectsAreNoOrphans(t *testing.T) {
 		want string
 	}{
 		"no labels":         {restored(t, labelled()), func(d *appsv1.Deployment) { d.Labels = nil }, unlabelled},
-		"labels of a chart": {restored(t, labelled()), func(d *appsv1.Deployment) { d.Labels[wellknown.LabelManagedBy] = "Helm" }, unlabelled},
-		"another instance":  {restored(t, labelled()), func(d *appsv1.Deployment) { d.Labels[wellknown.LabelInstance] = "other" }, unlabelled},
+		"labels of a chart": {restored(t, labelled()), func(d *appsv1.Deployment) { d.Labels["managed-by"] = "Helm" }, unlabelled},
+		"another instance":  {restored(t, labelled()), func(d *appsv1.Deployment) { d.Labels["instance"] = "other" }, unlabelled},
 		"no record":         {restored(t, labelled()), func(d *appsv1.Deployment) { d.Annotations = nil }, unrecorded},
 		"no valid record":   {restored(t, labelled()), func(d *appsv1.Deployment) { d.Annotations[annotation] = "[]" }, unrecorded},
 		"an empty record":   {restored(t, labelled()), func(d *appsv1.Deployment) { d.Annotations[annotation] = "{}" }, unrecorded},
@@ -140,7 +143,7 @@ func TestForeignObjectsAreNoOrphans(t *testing.T) {
 	}
 	t.Run("other content", func(t *testing.T) {
 		declared := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: wellknown.ChildLabels(owner.Name, "nginx:1")},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: labelsOf(owner.Name)},
 			Immutable:  ptr.To(true),
 		}
 		live := restored(t, declared)
@@ -191,8 +194,8 @@ func TestOwnerOfOrphans(t *testing.T) {
 // declaredFamily returns the children of the owner: a ConfigMap, a Service, a Deployment, and an independent
 // PodDisruptionBudget.
 func declaredFamily() (ordered, independent []client.Object) {
-	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: wellknown.ChildLabels(owner.Name, "nginx:1")}
-	selector := wellknown.Selector(owner.Name)
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: labelsOf(owner.Name)}
+	selector := labelsOf(owner.Name)
 	return []client.Object{
 			&corev1.ConfigMap{ObjectMeta: *meta.DeepCopy(), Immutable: ptr.To(true)},
 			&corev1.Service{ObjectMeta: *meta.DeepCopy(), Spec: corev1.ServiceSpec{Selector: selector}},
@@ -265,7 +268,7 @@ func TestTakenNames(t *testing.T) {
 			var foreign []client.Object
 			for _, child := range append(ordered, independent...) {
 				if slices.Contains(test.taken, kindOf(child)) {
-					child.SetLabels(map[string]string{wellknown.LabelManagedBy: "Helm"})
+					child.SetLabels(map[string]string{"managed-by": "Helm"})
 					child.SetUID(types.UID(kindOf(child)))
 					foreign = append(foreign, child)
 				}

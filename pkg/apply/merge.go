@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // atomicFields are maps that are valid only as a whole. The strategic merge would merge them by
@@ -53,7 +50,6 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is), json.Unmarshal(current, &stored)); err != nil {
 		return nil, nil, nil, err
 	}
-	abbreviate(stored)
 	// No declaration has finalizers.
 	unstructured.RemoveNestedField(was, "metadata", "finalizers")
 	unstructured.RemoveNestedField(stored, "metadata", "finalizers")
@@ -231,19 +227,8 @@ func declaration(child client.Object) ([]byte, error) {
 	for _, field := range []string{"apiVersion", "kind", "status"} {
 		delete(object, field)
 	}
-	abbreviate(object)
 	if object["data"] == nil { // a ControllerRevision without its data encodes it as null, which a patch would write
 		delete(object, "data")
 	}
 	return json.Marshal(object)
-}
-
-// abbreviate reduces the annotation with the first declaration to its head. Releases before 0.8.0 declared
-// only that.
-func abbreviate(object map[string]any) {
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if whole, ok := annotations[wellknown.AnnotationFirstDeclaration].(string); ok {
-		annotations[wellknown.AnnotationFirstDeclaration], _, _ = strings.Cut(whole, " ")
-	}
 }

@@ -14,8 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // An orphan is a child that has lost its owner reference: a backup tool restored it without one, or
@@ -29,12 +27,12 @@ func (a *Applier) refuse(
 	ctx context.Context, owner client.Object, content Content, gvk schema.GroupVersionKind, child, live client.Object,
 ) error {
 	refusal := notOurs(gvk, child, live)
-	if refusal.Controller != "" || !hasLabels(live, owner.GetName()) {
+	if refusal.Controller != "" || !a.hasLabels(live, owner.GetName()) {
 		return refusal
 	}
 	switch {
 	case !a.isRecorded(child, live):
-		refusal.Why = fmt.Sprintf("its annotation %s does not name this NginxOperator", a.Annotation)
+		refusal.Why = fmt.Sprintf("its annotation %s does not name this %s", a.Annotation, refusal.OwnerKind)
 		return refusal
 	case !sameSelector(child, live):
 		refusal.Why = "its selector differs"
@@ -91,7 +89,7 @@ func (a *Applier) adopt(ctx context.Context, owner, orphan client.Object, gvk sc
 	if err != nil {
 		return fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, orphan.GetName(), err)
 	}
-	if err := a.Client.Patch(ctx, orphan, patch, FieldOwner); err != nil {
+	if err := a.Client.Patch(ctx, orphan, patch, a.FieldOwner); err != nil {
 		return fmt.Errorf("failed to adopt %s %q: %w", gvk.Kind, orphan.GetName(), err)
 	}
 	log.FromContext(ctx).Info("Adopted child", "kind", gvk.Kind, "child", orphan.GetName())
@@ -132,10 +130,9 @@ func (a *Applier) adoption(owner, orphan client.Object) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, raw), err
 }
 
-// hasLabels reports whether a stored child has the labels that every child of an instance has, and
-// by which the cache selects it.
-func hasLabels(live client.Object, instance string) bool {
-	for key, value := range wellknown.Selector(instance) {
+// hasLabels reports whether a stored child has the labels that every child of an owner has.
+func (a *Applier) hasLabels(live client.Object, owner string) bool {
+	for key, value := range a.Labels(owner) {
 		if live.GetLabels()[key] != value {
 			return false
 		}

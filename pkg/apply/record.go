@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -175,4 +176,16 @@ func (a *Applier) LastDeclared(live client.Object) client.Object {
 	}
 	out.GetObjectKind().SetGroupVersionKind(gvk)
 	return out
+}
+
+// abbreviate returns a stored child as a declaration has it, with the first word of the abbreviated
+// annotation.
+func (a *Applier) abbreviate(live client.Object) client.Object {
+	head, _, isLonger := strings.Cut(live.GetAnnotations()[a.Abbreviated], " ")
+	if !isLonger {
+		return live
+	}
+	abbreviated := live.DeepCopyObject().(client.Object)
+	abbreviated.GetAnnotations()[a.Abbreviated] = head
+	return abbreviated
 }

@@ -33,9 +33,6 @@ import (
 	"github.com/example/nginx-operator/pkg/denied"
 )
 
-// FieldOwner is the field manager of the operator.
-const FieldOwner = client.FieldOwner("nginx-operator")
-
 // Verb is the kind of a write: create, patch, or delete.
 type Verb string
 
@@ -46,7 +43,7 @@ const (
 	VerbDelete Verb = "delete"
 )
 
-// Applier writes children. The zero value is not usable; all fields except Memory are required.
+// Applier writes children. The fields up to Wrote are required.
 type Applier struct {
 	// Client reads from the cache, with read-your-writes consistency, and writes to the API server.
 	// The cache can have a stripped child; see Stamp. It reads only children that a Live does not
@@ -54,6 +51,11 @@ type Applier struct {
 	Client client.Client
 	// Reader reads from the API server. It reads a child that is not known to be as declared.
 	Reader client.Reader
+	// FieldOwner is the field manager of the operator.
+	FieldOwner client.FieldOwner
+	// Labels returns the labels that every child of an owner with this name has, and by which the
+	// cache selects it.
+	Labels func(owner string) map[string]string
 	// Annotation is the key of a child's last declaration.
 	Annotation string
 	// Wrote is called after each successful write.
@@ -66,6 +68,8 @@ type Applier struct {
 	// the API server counts a changed annotation as a new generation. A declaration without such a
 	// label does not remove it, so a child must declare it always or never.
 	Unrecorded []string
+	// Abbreviated is the key of an annotation that a declaration reduces to its first word, or "".
+	Abbreviated string
 
 	// Memory has what this process remembers of the owners. The zero value is empty.
 	Memory Memory
@@ -185,7 +189,7 @@ func (a *Applier) create(ctx context.Context, owner, child client.Object, found 
 	if err := a.confirmUnlessNew(ctx, owner); err != nil {
 		return nil, err
 	}
-	err = a.Client.Create(ctx, child, FieldOwner)
+	err = a.Client.Create(ctx, child, a.FieldOwner)
 	if apierrors.IsAlreadyExists(err) && !denied.Is(err) || isRefused(err) && a.exists(ctx, child) {
 		return nil, nil
 	}

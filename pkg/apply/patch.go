@@ -54,7 +54,7 @@ func (a *Applier) write(
 	ctx context.Context, owner, live client.Object, declared []byte, corrects bool,
 ) (wrote bool, rival string, err error) {
 	last := sanitizeRecord(live, a.recordOf(live))
-	patch, patchType, err := difference(live, last, declared)
+	patch, patchType, err := difference(a.abbreviate(live), last, declared)
 	if err == nil && patch == nil && a.recordOf(live) == string(a.record(declared)) {
 		return false, "", nil
 	}
@@ -62,7 +62,7 @@ func (a *Applier) write(
 		return false, "", err
 	}
 	if corrects {
-		rival = rivalOf(live, patch)
+		rival = a.rivalOf(live, patch)
 	}
 	if err == nil {
 		err = a.send(ctx, patchType, patch, live, declared)
@@ -75,7 +75,7 @@ func (a *Applier) write(
 		if !errors.Is(err, errNotMerged) && !isRefused(err) {
 			break
 		}
-		if patch, err = replacing(live, record, declared); err == nil {
+		if patch, err = replacing(a.abbreviate(live), record, declared); err == nil {
 			err = a.send(ctx, types.MergePatchType, patch, live, declared)
 		}
 	}
@@ -100,7 +100,7 @@ func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []b
 	if err != nil {
 		return fmt.Errorf("failed to encode: %w", err)
 	}
-	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), FieldOwner)
+	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), a.FieldOwner)
 }
 
 // isUndone reports whether a patch would leave the live object as it is, because admission changes
@@ -119,7 +119,7 @@ func (a *Applier) isUndone(
 	patched.SetNamespace(live.GetNamespace())
 	patched.SetName(live.GetName())
 	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch),
-		FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
+		a.FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if isRefused(err) || apierrors.IsForbidden(err) || denied.Is(err) {
 		return false, nil
 	}

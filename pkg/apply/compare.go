@@ -137,7 +137,7 @@ func (a *Applier) look(
 			return false, fmt.Errorf("failed to decode %s %q: %w", found.gvk.Kind, child.GetName(), err)
 		}
 	}
-	patch, patchType, err := difference(live, last, wanted)
+	patch, patchType, err := difference(a.abbreviate(live), last, wanted)
 	same := err == nil && patch == nil
 	if err == nil && patch != nil {
 		same, err = a.isUndone(ctx, patchType, patch, live, wanted)

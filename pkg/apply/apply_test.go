@@ -189,7 +189,7 @@ func newApplier(funcs interceptor.Funcs, objects ...client.Object) (testApplier,
 	}
 	inner := fake.NewClientBuilder().WithObjectTracker(tracker).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
 	return testApplier{&Applier{
-		Client: inner, Reader: inner, Annotation: annotation,
+		Client: inner, Reader: inner, FieldOwner: "shop-operator", Labels: labelsOf, Annotation: annotation,
 		Wrote: func(kind string, verb Verb) { counted[string(verb)+" "+kind]++ },
 	}, tracker}, counted
 }
@@ -272,7 +272,7 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 			applier, counted := newApplier(funcs, foreign.DeepCopy())
 			applier.Reader = fake.NewClientBuilder().WithObjects(foreign.DeepCopy()).Build()
 			_, err := applier.Apply(t.Context(), owner, nil, nil, deployment())
-			const want = `Deployment "web" exists and is not controlled by this NginxOperator (it is controlled by Other "theirs")`
+			const want = `Deployment "web" exists and is not controlled by this ConfigMap (it is controlled by Other "theirs")`
 			if found := IsNotOurs(err); found == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v", err)
 			}
@@ -427,14 +427,14 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 // does not matter.
 func TestPredecessor(t *testing.T) {
 	ours := &metav1.OwnerReference{
-		APIVersion: "operator.example.com/v1alpha2", Kind: "NginxOperator", Name: "web", UID: "new", Controller: ptr.To(true),
+		APIVersion: "shops.example.com/v1alpha2", Kind: "Shop", Name: "web", UID: "new", Controller: ptr.To(true),
 	}
 	for name, test := range map[string]struct {
 		change func(*metav1.OwnerReference)
 		want   bool
 	}{
 		"the same version":   {func(*metav1.OwnerReference) {}, true},
-		"an earlier version": {func(r *metav1.OwnerReference) { r.APIVersion = "operator.example.com/v1alpha1" }, true},
+		"an earlier version": {func(r *metav1.OwnerReference) { r.APIVersion = "shops.example.com/v1alpha1" }, true},
 		"another group":      {func(r *metav1.OwnerReference) { r.APIVersion = "example.com/v1alpha2" }, false},
 		"another kind":       {func(r *metav1.OwnerReference) { r.Kind = "Other" }, false},
 		"another name":       {func(r *metav1.OwnerReference) { r.Name = "other" }, false},

@@ -59,7 +59,7 @@ func (r *Remembered) contest(child types.UID, now time.Time) (manager string, le
 // rivalOf returns the field manager of the client that changed the fields that a patch restores. If
 // no other manager has one of these fields, for example because it has removed them, it returns the
 // last manager that wrote the object, or "" if there is none.
-func rivalOf(live client.Object, patch []byte) string {
+func (a *Applier) rivalOf(live client.Object, patch []byte) string {
 	var restored map[string]any
 	if json.Unmarshal(patch, &restored) != nil {
 		restored = nil // the merge failed, so the fields are unknown
@@ -68,7 +68,7 @@ func rivalOf(live client.Object, patch []byte) string {
 	hasField := false
 	for _, entry := range live.GetManagedFields() {
 		var fields map[string]any
-		if entry.Manager == string(FieldOwner) || entry.Subresource == "status" ||
+		if entry.Manager == string(a.FieldOwner) || entry.Subresource == "status" ||
 			json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
