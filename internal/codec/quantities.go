@@ -26,7 +26,8 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	for i, volume := range elementsOf(spec["volumes"]) {
 		emptyDir, _ := volume["emptyDir"].(map[string]any)
 		if limit, found := emptyDir["sizeLimit"]; found && limit != nil && !bounds.IsQuantity(limit) {
-			errs = append(errs, field.Invalid(path.Child("volumes").Index(i).Child("emptyDir", "sizeLimit"), field.OmitValueType{}, bounds.QuantityRule))
+			at := path.Child("volumes").Index(i).Child("emptyDir", "sizeLimit")
+			errs = append(errs, field.Invalid(at, field.OmitValueType{}, bounds.QuantityRule))
 		}
 	}
 	return errs

@@ -51,7 +51,8 @@ func TestStatus(t *testing.T) {
 		Reason: v1alpha2.ReasonRolledBack, Message: `rolled back generation 3 (image "nginx:none"): cannot pull image`,
 	}
 	taken := &apply.NotOurs{
-		Kind: "Service", Name: "web", OwnerKind: "NginxOperator", Others: []*apply.NotOurs{{Kind: "Deployment", Name: "web", Controller: `Shop "web"`}},
+		Kind: "Service", Name: "web", OwnerKind: "NginxOperator",
+		Others: []*apply.NotOurs{{Kind: "Deployment", Name: "web", Controller: `Shop "web"`}},
 	}
 	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {

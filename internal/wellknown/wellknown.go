@@ -17,6 +17,9 @@ const OperandContainer = "nginx"
 // ExporterContainer is the name of the container of a Pod that makes Prometheus metrics of the figures of nginx.
 const ExporterContainer = "nginx-prometheus-exporter"
 
+// DefaultExporterImage is the exporter that this release is tested with.
+const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
+
 // CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
 const CRDName = "nginxoperators.operator.example.com"
 

@@ -68,7 +68,8 @@ func TestBadManifest(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil { // #nosec G703 -- a temporary directory
 				t.Fatal(err)
 			}
-			if _, err := Load(file, releasedCRD); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "manifest.yaml") {
+			_, err := Load(file, releasedCRD)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "manifest.yaml") {
 				t.Errorf("error %v", err)
 			}
 		})

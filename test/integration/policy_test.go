@@ -94,7 +94,10 @@ func refusedWrites(t *testing.T, operator client.Client) {
 		status bool
 		writes []policy.Write
 	}{
-		{mutatingKind, wellknown.MutatingName, false, append(policy.WritesOfWebhooks(operatorNamespace, ca), policy.WritesOfMutatingWebhooks()...)},
+		{
+			mutatingKind, wellknown.MutatingName, false,
+			append(policy.WritesOfWebhooks(operatorNamespace, ca), policy.WritesOfMutatingWebhooks()...),
+		},
 		{validatingKind, wellknown.ValidatingName, false, policy.WritesOfWebhooks(operatorNamespace, ca)},
 		{crdKind, wellknown.CRDName, false, policy.WritesOfCRD(operatorNamespace, ca)},
 		{crdKind, wellknown.CRDName, true, policy.WritesOfStatus()},
@@ -155,7 +158,9 @@ func operatorRepairs(t *testing.T) {
 	updateGuarded(t, crdKind, wellknown.CRDName, func(crd map[string]any) {
 		crd["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"}
 	})
-	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: wellknown.MutatingName, validatingKind: wellknown.ValidatingName} {
+	for kind, name := range map[schema.GroupVersionKind]string{
+		mutatingKind: wellknown.MutatingName, validatingKind: wellknown.ValidatingName,
+	} {
 		updateGuarded(t, kind, name, func(configuration map[string]any) {
 			for _, webhook := range configuration["webhooks"].([]any) {
 				webhook.(map[string]any)["clientConfig"] = map[string]any{"url": "https://127.0.0.1:9443/old"}
@@ -189,7 +194,9 @@ func repaired(t *testing.T) error {
 	crd := guardedObject(t, crdKind, wellknown.CRDName).Object
 	conversion, _, _ := unstructured.NestedMap(crd, "spec", "conversion", "webhook", "clientConfig")
 	clients = append(clients, conversion)
-	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: wellknown.MutatingName, validatingKind: wellknown.ValidatingName} {
+	for kind, name := range map[schema.GroupVersionKind]string{
+		mutatingKind: wellknown.MutatingName, validatingKind: wellknown.ValidatingName,
+	} {
 		for _, webhook := range guardedObject(t, kind, name).Object["webhooks"].([]any) {
 			clients = append(clients, webhook.(map[string]any)["clientConfig"])
 		}
