@@ -115,8 +115,8 @@ func (r *chartRelease) test(t *testing.T, config *rest.Config) {
 
 	r.documented(t, "Uninstall")
 	for name, object := range map[string]client.Object{
-		wellknown.MutatingName:   &admissionv1.MutatingWebhookConfiguration{},
-		wellknown.ValidatingName: &admissionv1.ValidatingWebhookConfiguration{},
+		wellknown.MutatingName:              &admissionv1.MutatingWebhookConfiguration{},
+		wellknown.ValidatingName:            &admissionv1.ValidatingWebhookConfiguration{},
 		"nginx-operator-manager-role":       &rbacv1.ClusterRole{},
 		"nginx-operator-controller-manager": &appsv1.Deployment{},
 	} {
