@@ -84,7 +84,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Generate deep copies, the API r
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml
 manifests: bin/controller-gen ## Generate CRDs, RBAC, and webhook configurations from api/, controllers/, and internal/.
-	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/guard,internal/webhook}/... \
+	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/webhook}/... \
 	  output:crd:dir=config/crd/bases output:rbac:dir=config/rbac output:webhook:dir=config/webhook
 	controller-gen crd rbac:roleName=manager-role webhook paths=./examples/... \
 	  output:crd:dir=examples/config/crd output:rbac:dir=examples/config/rbac output:webhook:dir=examples/config/webhook
@@ -214,7 +214,7 @@ start-arm64: bin/release ## Build the operator for arm64, and start it in an emu
 	hack/start-arm64 $(VERSION)
 
 bench: $(API_SERVER) ## Measure requests, memory, and time for many objects.
-	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/...
+	go test -tags=bench -v -count=1 -p=1 -run=TestCosts ./internal/... ./pkg/...
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=60m -skip='OnCluster|^TestHostile$$' ./test/bench
 	$(ON_API_SERVER) go test -tags=bench -v -count=1 -timeout=15m -run=TestTenThousandPods ./examples/test/integration
 bench-hostile: $(API_SERVER) bin/gotestsum ## Measure the operator's other clients while strangers attack its ports.

@@ -12,28 +12,28 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
-	"github.com/example/nginx-operator/controllers/storagemigration"
-	"github.com/example/nginx-operator/internal/access"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
+	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/olm"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/options"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/access"
+	"github.com/example/nginx-operator/pkg/guard"
+	"github.com/example/nginx-operator/pkg/manager"
+	"github.com/example/nginx-operator/pkg/reference"
+	"github.com/example/nginx-operator/pkg/storagemigration"
 )
 
 // version is set by the linker to the content of the file VERSION.
@@ -64,13 +64,14 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println(version)
 		return nil
 	}
-	cfg, err := operatormanager.Connect(opts, wellknown.OperatorName+"/"+version)
+	cfg, err := manager.Connect(&opts.Options, opts.Logger(), wellknown.OperatorName+"/"+version)
 	if err != nil {
 		return err
 	}
 	var permissions *access.Namespaces
 	if len(opts.WatchNamespaces) > 0 {
-		permissions = access.New(ctrl.Log)
+		permissions = access.New(ctrl.Log,
+			"bind ClusterRole "+wellknown.ManagerRole+" to the operator's ServiceAccount in it, or remove it from --watch-namespaces")
 	}
 	mgr, err := newManager(cfg, opts, permissions)
 	if err != nil {
@@ -83,31 +84,32 @@ func run(ctx context.Context, args []string) error {
 	return mgr.Start(ctx)
 }
 
-func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Namespaces) (*operatormanager.Manager, error) {
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), permissions)
+func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Namespaces) (*manager.Manager, error) {
+	newInformer, err := objectcache.Informers(cfg, inputs.Indexes(), permissions)
 	if err != nil {
 		return nil, err
 	}
-	cacheOptions := operatormanager.CacheOptions(opts.WatchNamespaces...)
+	cacheOptions := objectcache.CacheOptions(opts.WatchNamespaces...)
 	cacheOptions.NewInformer = newInformer
-	return operatormanager.New(cfg, operatormanager.Config{
+	return manager.New(cfg, manager.Config{
 		Name:    wellknown.OperatorName,
-		Options: opts,
+		Options: &opts.Options,
 		Scheme:  scheme.New(),
+		Mapper:  objectcache.NewMapper,
 		Cache:   cacheOptions,
 		Guard: guard.Options{
-			ConversionPath: conversion.Path,
-			CRD:            wellknown.CRDName,
-			Mutating:       guard.MutatingName,
-			Validating:     guard.ValidatingName,
-			Restored:       metrics.NewRestores(ctrlmetrics.Registry, guard.Kinds()...),
+			ConversionPath: conversion.Path, ConvertedVersion: v1alpha2.GroupVersion.Version,
+			CRD:        wellknown.CRDName,
+			Mutating:   wellknown.MutatingName,
+			Validating: wellknown.ValidatingName,
+			Restored:   metrics.NewRestores(ctrlmetrics.Registry, guard.Kinds()...),
 		},
 	})
 }
 
 // setupControllers adds the controller, the webhooks and the liveness check to the manager.
-func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permissions *access.Namespaces) error {
-	instances := operatormanager.NewInstances(mgr.GetCache(), permissions)
+func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *access.Namespaces) error {
+	instances := objectcache.NewInstances(mgr.GetCache(), permissions)
 	if err := mgr.Add(instances); err != nil {
 		return fmt.Errorf("failed to add the list of all instances: %w", err)
 	}
@@ -126,7 +128,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 	if err != nil {
 		return err
 	}
-	cached, err := operatormanager.Whole(mgr.GetConfig(), mgr.GetClient(), mgr.GetAPIReader())
+	cached, err := objectcache.Whole(mgr.GetConfig(), mgr.GetClient(), mgr.GetAPIReader())
 	if err != nil {
 		return err
 	}
@@ -140,12 +142,12 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 		Fleet:      fleet.New(opts.FleetRollout),
 		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
 	}
-	watchdog := operatormanager.NewWatchdog(stuckAfter)
+	watchdog := manager.NewWatchdog(stuckAfter)
 	watchdog.WatchQueue(idleAfter, mgr.Elected(), instances.Waiting)
 	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
-	controllerOptions := operatormanager.ControllerOptions()
+	controllerOptions := manager.ControllerOptions()
 	controllerOptions.MaxConcurrentReconciles = opts.MaxConcurrentReconciles
-	optionalKinds, err := operatormanager.NewOptionalKinds(mgr, func(missing map[string]string) error {
+	optionalKinds, err := objectcache.NewOptionalKinds(mgr, func(missing map[string]string) error {
 		reconciler.Missing = missing
 		return reconciler.SetupWithManager(mgr, controllerOptions, wrap)
 	})
@@ -173,7 +175,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 		return fmt.Errorf("failed to set up the reads at each version: %w", err)
 	}
 	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
-	mgr.GetWebhookServer().Register(guard.PathCRD, mgr.Guard.Admission())
+	mgr.GetWebhookServer().Register(operatorwebhook.PathCRD, mgr.Guard.Admission())
 	if err := operatorwebhook.Setup(mgr, reconciler, opts.OperatorNamespace, opts.Watches); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)
 	}
@@ -181,7 +183,7 @@ func setupControllers(mgr *operatormanager.Manager, opts *options.Options, permi
 }
 
 // setupVersions adds the reads at each version of the API. At the deprecated one every answer has a warning, which the log is spared.
-func setupVersions(mgr manager.Manager, namespaces []string) error {
+func setupVersions(mgr ctrl.Manager, namespaces []string) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	reader, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
@@ -194,25 +196,27 @@ func setupVersions(mgr manager.Manager, namespaces []string) error {
 }
 
 // setupMigration adds the controller of the storage migration, which speaks to OLM as well.
-func setupMigration(mgr manager.Manager, opts *options.Options, uncached client.Client, upgradeable storagemigration.Condition) error {
+func setupMigration(mgr ctrl.Manager, opts *options.Options, uncached client.Client, upgradeable storagemigration.Condition) error {
 	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("failed to configure discovery: %w", err)
 	}
 	reconciler := &storagemigration.Reconciler{
-		Client:     uncached,
-		Discovery:  discoveryClient,
-		Target:     v1alpha2.GroupVersion.WithKind("NginxOperator"),
-		Recorder:   mgr.GetEventRecorder(wellknown.OperatorName),
-		Condition:  upgradeable,
-		Metrics:    metrics.NewMigration(ctrlmetrics.Registry),
-		Namespaces: opts.WatchNamespaces,
+		Client:      uncached,
+		Discovery:   discoveryClient,
+		Target:      v1alpha2.GroupVersion.WithKind("NginxOperator"),
+		Recorder:    mgr.GetEventRecorder(wellknown.OperatorName),
+		Condition:   upgradeable,
+		Metrics:     metrics.NewMigration(ctrlmetrics.Registry),
+		Namespaces:  opts.WatchNamespaces,
+		ClusterRole: wellknown.ManagerRole,
 	}
 	if opts.StorageMigrationManifest != "" {
-		manifest, err := storagemigration.Load(opts.StorageMigrationManifest)
+		manifest, err := storagemigration.Load(opts.StorageMigrationManifest, wellknown.CRDName)
 		if err != nil {
 			return err
 		}
+		manifest.SetLabels(map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName})
 		reconciler.Manifest = manifest
 	}
 	return reconciler.SetupWithManager(mgr)

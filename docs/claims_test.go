@@ -236,7 +236,7 @@ func releaseOf(bundle string) string { return strings.TrimSuffix(path.Base(bundl
 // The pages quote log messages that the operator writes.
 func TestLogMessages(t *testing.T) {
 	var code strings.Builder
-	for _, root := range []string{"internal", "controllers", "cmd", "main.go"} {
+	for _, root := range []string{"internal", "controllers", "pkg", "cmd", "main.go"} {
 		err := fs.WalkDir(repository, root, func(name string, _ fs.DirEntry, err error) error {
 			if err == nil && path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") {
 				code.WriteString(read(t, name))

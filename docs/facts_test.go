@@ -18,7 +18,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
 	"github.com/example/nginx-operator/internal/images"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/validation"
 )
 
@@ -45,7 +45,7 @@ func TestBehaviourHasEveryFieldAndKind(t *testing.T) {
 	}
 
 	kinds := map[string]bool{}
-	for object := range operatormanager.CacheOptions().ByObject {
+	for object := range objectcache.CacheOptions().ByObject {
 		kinds[reflect.TypeOf(object).Elem().Name()] = true
 	}
 	for _, notCreated := range []string{"CustomResourceDefinition", "NginxOperator", "Pod", "ReplicaSet"} {

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,9 +28,8 @@ import (
 	sidecarsetv1alpha1 "github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	sidecarset "github.com/example/nginx-operator/examples/sidecarset/controller"
 	sidecarsetwebhook "github.com/example/nginx-operator/examples/sidecarset/webhook"
-	"github.com/example/nginx-operator/internal/guard"
-	"github.com/example/nginx-operator/internal/operatormanager"
-	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/pkg/guard"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // RBAC permissions of the guard and of the metrics. Each example adds its own.
@@ -51,7 +52,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	o := &options.Options{
+	o := &manager.Options{
 		KubeAPIQPS: 200, KubeAPIBurst: 400,
 		WebhookServiceName: operatorName + "-webhook-service", WebhookSecretName: operatorName + "-webhook-server-cert",
 	}
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	cfg, err := operatormanager.Connect(o, operatorName)
+	cfg, err := manager.Connect(o, logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)), operatorName)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 	// caches.
 	byObject := foo.CacheByObject()
 	maps.Copy(byObject, myapp.CacheByObject())
-	mgr, err := operatormanager.New(cfg, operatormanager.Config{
+	mgr, err := manager.New(cfg, manager.Config{
 		Name:    operatorName,
 		Options: o,
 		Scheme:  scheme,

@@ -8,18 +8,22 @@ import (
 )
 
 // TestDependencies verifies that the plugin, and the packages that only compute values, do not link
-// the manager or its parts.
+// the manager or its parts, and that the examples link nothing of the product except pkg.
 func TestDependencies(t *testing.T) {
 	const module = "github.com/example/nginx-operator/"
-	manager := []string{"access", "certificates", "guard", "lists", "olm", "operatormanager", "options", "review", "serving"}
-	cluster := slices.Concat(manager, []string{"fleet", "inputs", "optional", "record", "reference", "rollout", "snapshot"})
+	manager := []string{
+		"internal/objectcache", "internal/olm", "internal/options", "pkg/access", "pkg/certificates", "pkg/guard", "pkg/lists",
+		"pkg/manager", "pkg/review", "pkg/serving",
+	}
+	cluster := slices.Concat(manager, []string{"internal/fleet", "internal/inputs", "internal/rollout", "pkg/reference"})
 	for root, forbidden := range map[string][]string{
-		"cmd/kubectl-nginx":  {"certificates", "guard", "operatormanager", "serving"},
+		"cmd/kubectl-nginx":  {"internal/objectcache", "pkg/certificates", "pkg/guard", "pkg/manager", "pkg/serving"},
 		"internal/cached":    cluster,
 		"internal/defaults":  cluster,
 		"internal/health":    cluster,
 		"internal/nginxconf": cluster,
 		"internal/operand":   cluster,
+		"examples":           {"api", "assets", "controllers", "internal"},
 	} {
 		t.Run(root, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", module+root).Output() //nolint:gosec // constants of this test
@@ -29,8 +33,8 @@ func TestDependencies(t *testing.T) {
 			linked := strings.Fields(string(out))
 			for _, name := range forbidden {
 				for _, dependency := range linked {
-					if dependency == module+"internal/"+name {
-						t.Errorf("links internal/%s", name)
+					if strings.HasPrefix(dependency+"/", module+name+"/") {
+						t.Errorf("links %s", dependency)
 					}
 				}
 			}

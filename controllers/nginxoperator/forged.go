@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/requeue"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // A client that may delete and create ConfigMaps can replace an immutable one by another with the

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // withImage sets the image. The tests of this file run complete reconciles in which two features

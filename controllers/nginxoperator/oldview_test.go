@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // TestOldViewOfAnInstance verifies that a new process whose view of the NginxOperators alone is old

@@ -12,19 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/bridge"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/requeue"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/pkg/apply"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // Reconciler reconciles NginxOperators. All fields are required.
@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{}, nil
 	}
 	state, err := live.Read(ctx, r.Client, object, r.Missing)
-	if why, unreadable := bounds.Unreadable(object); unreadable {
+	if why, unreadable := codec.Unreadable(object); unreadable {
 		r.reportToFleet(object, ptr.To(fleet.Outside))
 		var again time.Duration
 		if err == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/metrics"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // TestTimeToReady verifies that each change is observed once, for any number of reconciles, with the

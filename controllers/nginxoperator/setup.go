@@ -30,13 +30,13 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // Wrap wraps the reconciler, for example in a watchdog.
@@ -47,8 +47,10 @@ type Wrap func(reconcile.Reconciler) reconcile.Reconciler
 // write.
 func NewApplier(cached client.Client, reader client.Reader, wrote func(kind string, verb apply.Verb)) *apply.Applier {
 	return &apply.Applier{
-		Client: cached, Reader: reader, Annotation: wellknown.AnnotationLastDeclared, Wrote: wrote,
-		ConfirmOwners: true, Unrecorded: []string{wellknown.LabelRecord},
+		Client: cached, Reader: reader, Wrote: wrote,
+		FieldOwner: wellknown.OperatorName, Labels: wellknown.Selector, Annotation: wellknown.AnnotationLastDeclared,
+		Unrecorded: []string{wellknown.LabelRecord}, Abbreviated: wellknown.AnnotationFirstDeclaration,
+		ConfirmOwners: true,
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // TestSpecChanged verifies that a changed spec and a deletion start a reconcile, even without a new
@@ -67,7 +67,7 @@ func TestNewGenerationFirst(t *testing.T) {
 		"as it was":         {3, "first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := operatormanager.ControllerOptions()
+			options := manager.ControllerOptions()
 			queue := options.NewQueue("leader", options.RateLimiter)
 			defer queue.ShutDown()
 			list := func(name string, observed int64) {
@@ -96,7 +96,7 @@ func TestNewObjectIsRequestedOnce(t *testing.T) {
 		initialList bool
 	}{"as it was": {3, true}, "created under a leader": {0, false}} {
 		t.Run(name, func(t *testing.T) {
-			options := operatormanager.ControllerOptions()
+			options := manager.ControllerOptions()
 			queue := options.NewQueue("leader", options.RateLimiter)
 			defer queue.ShutDown()
 			object := fixture.NewObject()

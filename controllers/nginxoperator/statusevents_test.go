@@ -12,8 +12,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // TestStatusLater verifies that several changes of a Deployment's status start one reconcile, and that
@@ -48,7 +48,7 @@ func TestStatusLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				options := operatormanager.ControllerOptions()
+				options := manager.ControllerOptions()
 				queue := options.NewQueue("status", options.RateLimiter)
 				defer queue.ShutDown()
 				owned := handler.EnqueueRequestForOwner(scheme.New(), ownMapper(), object, handler.OnlyControllerOwner())

@@ -14,12 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // storeInEffect stores the children in effect, and writes their hash to the status. Nothing else is written before
@@ -75,7 +74,7 @@ func (r *Reconciler) writeStatus(
 	written := object.DeepCopy()
 	written.Status = updated
 	r.rememberStatus(written)
-	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.JSONPatchType, patch), apply.FieldOwner)
+	err = r.Client.Status().Patch(ctx, written, client.RawPatch(types.JSONPatchType, patch), r.Applier.FieldOwner)
 	if apierrors.IsNotFound(err) && !denied.Is(err) {
 		return 0, nil
 	}

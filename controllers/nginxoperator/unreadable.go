@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/status"
 )
@@ -63,7 +62,7 @@ func (r *Reconciler) patchUnreadable(ctx context.Context, object *v1alpha2.Nginx
 		target := &metav1.PartialObjectMetadata{}
 		target.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
 		target.Namespace, target.Name = object.Namespace, object.Name
-		err = r.Client.Status().Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), apply.FieldOwner,
+		err = r.Client.Status().Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), r.Applier.FieldOwner,
 			client.DisableReadYourWritesConsistency)
 		if !apierrors.IsInvalid(err) {
 			break

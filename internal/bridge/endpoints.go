@@ -18,10 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // endpointSliceController is the label value of the EndpointSlices that the controller writes for
@@ -119,7 +118,7 @@ func (b Bridges) refresh(
 				}
 				continue
 			}
-			switch err := b.Applier.Client.Patch(ctx, current, client.MergeFrom(stored), apply.FieldOwner); {
+			switch err := b.Applier.Client.Patch(ctx, current, client.MergeFrom(stored), b.Applier.FieldOwner); {
 			case isRefused(err):
 				log.FromContext(ctx).Error(err, "Failed to update the endpoints of a renamed port", "endpointSlice", stored.Name)
 			case client.IgnoreNotFound(err) != nil:

@@ -1,5 +1,5 @@
 // Package cached reads objects of the operator's cache. The cache has only some fields of an object
-// (internal/operatormanager). The functions here return the same for a whole object and for its form
+// (internal/objectcache). The functions here return the same for a whole object and for its form
 // in the cache.
 package cached
 

@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
 )
 
 // State is what metrics and the liveness probe read of an NginxOperator.
 type State struct {
 	// Ready is the status of the Ready condition, Unknown if there is no such condition.
 	Ready metav1.ConditionStatus
-	// Unreadable reports whether the object is stored with an unreadable value (bounds.Unreadable).
+	// Unreadable reports whether the object is stored with an unreadable value (codec.Unreadable).
 	Unreadable bool
 	// Waiting reports whether the object waits for a reconcile: its status does not have its latest
 	// generation. An unreadable object and an object in deletion do not wait.
@@ -48,7 +48,7 @@ func StateOf(object *v1alpha2.NginxOperator) State {
 	if len(status.Conditions) > 0 {
 		out.Ready = status.Conditions[0].Status
 	}
-	_, out.Unreadable = bounds.Unreadable(object)
+	_, out.Unreadable = codec.Unreadable(object)
 	out.Waiting = !out.Unreadable && object.DeletionTimestamp.IsZero() && status.ObservedGeneration != object.Generation
 	for i := range status.BlockedBy {
 		out.Blocking = append(out.Blocking, status.BlockedBy[i].Reason)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
 )
 
 func newObject(name string, observed int64) *v1alpha2.NginxOperator {
@@ -28,7 +28,7 @@ func TestStateOf(t *testing.T) {
 	}
 	busy.Status.Certificates = slices.Repeat([]v1alpha2.Certificate{{SecretName: "tls", NotAfter: expiry}}, maxCertificates+1)
 	unreadable := newObject("unreadable", 1)
-	bounds.MarkUnreadable(unreadable, "a number")
+	codec.MarkUnreadable(unreadable, "a number")
 	deleted := newObject("deleted", 1)
 	deleted.DeletionTimestamp = &expiry
 	for _, test := range []struct {

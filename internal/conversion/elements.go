@@ -9,7 +9,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // metered is the start of a review, up to its objects. A decoder holds a value in memory twice

@@ -15,8 +15,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/untrusted"
+	"github.com/example/nginx-operator/pkg/bounds"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 // handler answers conversion reviews as a stream: it reads, converts, and writes one object before

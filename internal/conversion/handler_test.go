@@ -22,9 +22,9 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/bounds"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 func newHandler(t testing.TB) http.Handler {

@@ -11,7 +11,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // keep returns the fields of a v1alpha2 spec that v1alpha1 does not have, as JSON, or "" if there
@@ -80,11 +81,11 @@ func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 	if kept == nil { // null
 		kept = map[string]any{}
 	}
-	if errs := bounds.Quantities(kept, nil); len(errs) > 0 {
+	if errs := codec.Quantities(kept, nil); len(errs) > 0 {
 		return fail(errs.ToAggregate())
 	}
 	// Decode the checked fields instead of the text: if a field is duplicated, the text has values
-	// that bounds.Quantities did not check.
+	// that codec.Quantities did not check.
 	raw, err := json.Marshal(kept)
 	if err != nil {
 		return fail(err)

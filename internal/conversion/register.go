@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/example/nginx-operator/internal/untrusted"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 // Path is the path of conversion requests on the webhook server.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // maxDecodedValues bounds the values of a decoded field. The fields that the conversion uses have

@@ -10,7 +10,7 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // resolvedCertificates is the result for all Secrets of spec.tls.

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // keyed is the conclusion about one key of a ConfigMap or Secret.

@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // included is the conclusion about a configuration together with the files of spec.files that it

@@ -11,7 +11,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/cached"
-	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // ConfigMapIndex and SecretIndex are indexes of the cached NginxOperators and Deployments by the names

@@ -10,7 +10,7 @@ import (
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // Unusable is the reason why no Pod of a template can start.

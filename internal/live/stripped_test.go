@@ -19,8 +19,8 @@ import (
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/health"
+	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -181,7 +181,7 @@ func TestMountedConfigMapIsNotStale(t *testing.T) {
 // stripped returns an object as the operator's cache stores it.
 func stripped[T client.Object](t *testing.T, object T) T {
 	t.Helper()
-	for kind, by := range operatormanager.CacheOptions().ByObject {
+	for kind, by := range objectcache.CacheOptions().ByObject {
 		if fmt.Sprintf("%T", kind) == fmt.Sprintf("%T", object) {
 			out, err := by.Transform(object.DeepCopyObject())
 			if err != nil {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // Metrics counts writes of children and measures the time to Ready. Create it with New.

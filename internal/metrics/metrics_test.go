@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 func newObject(name string, ready metav1.ConditionStatus) *v1alpha2.NginxOperator {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 // TestServerNames verifies that a certificate that covers no name of its servers causes a warning,

@@ -9,10 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/patch"
 	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 const (
@@ -46,7 +47,7 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 
 	var out []ratchet.Refusal
 	for _, child := range children {
-		size, err := apply.AnnotationBytes(child)
+		size, err := apply.AnnotationBytes(child, wellknown.AnnotationLastDeclared)
 		if err != nil || size <= maxChildAnnotations {
 			continue
 		}

@@ -10,10 +10,11 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // TestOversizedChildren verifies the limit of annotations. An annotation counts twice, because the
@@ -73,7 +74,7 @@ func TestOversizedChildren(t *testing.T) {
 			}
 
 			for _, child := range Desired(object, r.specInputs(object)) {
-				size, err := apply.AnnotationBytes(child)
+				size, err := apply.AnnotationBytes(child, wellknown.AnnotationLastDeclared)
 				if err != nil {
 					t.Fatal(err)
 				}

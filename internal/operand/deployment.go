@@ -92,7 +92,7 @@ func MarkAgain(deployment *appsv1.Deployment, id string) {
 // alone changes no child.
 func MarkAsBefore(deployment, live *appsv1.Deployment) {
 	deployment.Labels[wellknown.LabelRecord] = live.Labels[wellknown.LabelRecord]
-	if first := live.Annotations[wellknown.AnnotationFirstDeclaration]; first != "" {
+	if first, _, _ := strings.Cut(live.Annotations[wellknown.AnnotationFirstDeclaration], " "); first != "" {
 		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationFirstDeclaration, first)
 	}
 }

@@ -22,33 +22,13 @@ import (
 
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/olm"
+	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // Options are the settings of the operator.
 type Options struct {
-	// LeaderElect enables leader election, so that one replica reconciles.
-	LeaderElect bool
-	// LeaderElectionNamespace is the namespace of the Lease, or "" for the operator's namespace.
-	LeaderElectionNamespace string
-	// MetricsBindAddress is host:port of the HTTPS metrics endpoint, or "0" to disable it.
-	MetricsBindAddress string
-	// MetricsCertDir has tls.crt and tls.key for it, or is "" for a self-signed certificate.
-	MetricsCertDir string
-	// HealthProbeBindAddress is host:port of /healthz and /readyz.
-	HealthProbeBindAddress string
-	// OperatorNamespace is the namespace of the operator, and of its webhooks' Service and Secret.
-	OperatorNamespace string
-	// WebhookBindAddress is host:port of the HTTPS endpoint for conversion and admission.
-	WebhookBindAddress string
-	// WebhookServiceName is the Service of the endpoint. WebhookSecretName is the Secret with its
-	// certificate.
-	WebhookServiceName, WebhookSecretName string
-	// WebhookURL replaces the Service if the operator runs outside the cluster: https://host:port.
-	WebhookURL string
-	// OLM is true if a bundle installed the operator. ClusterServiceVersion is the operator's own, or
-	// "" without OLM v0.
-	OLM                   bool
-	ClusterServiceVersion string
+	manager.Options
 	// StorageMigrationManifest is the file with the release's StorageVersionMigration. If it is "",
 	// the operator rewrites stored objects.
 	StorageMigrationManifest string
@@ -65,17 +45,11 @@ type Options struct {
 	MaxConcurrentReconciles int
 	// FleetRollout controls the rollout of instances that an operator upgrade changes.
 	FleetRollout fleet.Policy
-	// KubeAPIQPS and KubeAPIBurst limit the rate and the burst of requests to the API server.
-	KubeAPIQPS   float32
-	KubeAPIBurst int
 	// LogLevel is debug, info, warn or error; LogFormat is json or text.
 	LogLevel, LogFormat string
 	// Version prints the version and exits.
 	Version bool
 }
-
-// DefaultExporterImage is the exporter that this release is tested with.
-const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 
 // ErrHelp is the error of Parse after it printed the help.
 var ErrHelp = pflag.ErrHelp
@@ -110,7 +84,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.StorageMigrationManifest, "storage-migration-manifest", "",
 		"file with the StorageVersionMigration to create (default: the operator rewrites stored objects)")
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "default container image of NGINX; required")
-	flags.StringVar(&o.ExporterImage, "exporter-image", DefaultExporterImage,
+	flags.StringVar(&o.ExporterImage, "exporter-image", wellknown.DefaultExporterImage,
 		"container image of nginx-prometheus-exporter, for instances with spec.monitoring")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "IP addresses of the operator's Pod; if one is IPv6, instances also listen on IPv6")
 	flags.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil,

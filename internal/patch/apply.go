@@ -15,7 +15,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // Hits reports whether a patch targets a child.

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
-// maxMerged is the maximum length of a list that internal/apply merges by element. It replaces
+// maxMerged is the maximum length of a list that pkg/apply merges by element. It replaces
 // longer lists as a whole.
 const maxMerged = 128
 
-// atomicLists are lists that internal/apply compares and writes as a whole, although Kubernetes
+// atomicLists are lists that pkg/apply compares and writes as a whole, although Kubernetes
 // defines a merge key for them.
 var atomicLists = []string{"topologySpreadConstraints"}
 

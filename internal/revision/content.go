@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // rendered has the data of the ConfigMaps of a spec.

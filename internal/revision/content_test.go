@@ -9,10 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // TestForgedConfigMaps verifies that other data under the name of an immutable ConfigMap, which a

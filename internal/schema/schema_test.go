@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/pkg/bounds"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 var specPath = field.NewPath("spec")

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/revision"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // TestStatusWhileForgeryIsReplaced verifies that the object is not Ready, and neither Degraded nor

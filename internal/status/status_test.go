@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
@@ -27,6 +26,7 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // TestStatus verifies the complete status for each kind of live state.
@@ -51,7 +51,8 @@ func TestStatus(t *testing.T) {
 		Reason: v1alpha2.ReasonRolledBack, Message: `rolled back generation 3 (image "nginx:none"): cannot pull image`,
 	}
 	taken := &apply.NotOurs{
-		Kind: "Service", Name: "web", Others: []*apply.NotOurs{{Kind: "Deployment", Name: "web", Controller: `Shop "web"`}},
+		Kind: "Service", Name: "web", OwnerKind: "NginxOperator",
+		Others: []*apply.NotOurs{{Kind: "Deployment", Name: "web", Controller: `Shop "web"`}},
 	}
 	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {

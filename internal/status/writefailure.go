@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
-	"github.com/example/nginx-operator/internal/denied"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/pkg/apply"
+	"github.com/example/nginx-operator/pkg/denied"
 )
 
 // WriteFailure returns why a child of a spec could not be written, or nil if there is no error. The

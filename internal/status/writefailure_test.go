@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/rollout"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // TestApplyFailureOfTheSpec verifies that the API server's errors in a part of the Deployment that

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/patch"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // maxSpecBytes is the maximum size of a spec as JSON. v1alpha1 stores it in an annotation, and the

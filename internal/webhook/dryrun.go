@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/ratchet"
-	"github.com/example/nginx-operator/internal/serving"
-	"github.com/example/nginx-operator/internal/untrusted"
 	"github.com/example/nginx-operator/internal/validation"
+	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/serving"
+	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
 // Limits of dry runs. Every Pod that reaches the webhook server can cause them.
@@ -109,7 +109,7 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 
 	ctx, cancel = context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	err := d.client.Create(ctx, question, client.DryRunAll, apply.FieldOwner)
+	err := d.client.Create(ctx, question, client.DryRunAll, client.FieldOwner(wellknown.OperatorName))
 	if err == nil {
 		return nil, nil
 	}

@@ -17,9 +17,10 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // bounded calls the next handler only if the object is within the bounds of decoding. It omits a
@@ -54,11 +55,11 @@ func within(raw []byte) error {
 		return err
 	}
 	spec, _ := object["spec"].(map[string]any)
-	if errs := bounds.Quantities(spec, field.NewPath("spec")); len(errs) > 0 {
+	if errs := codec.Quantities(spec, field.NewPath("spec")); len(errs) > 0 {
 		name, _, _ := unstructured.NestedString(object, "metadata", "name")
 		return apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), name, errs)
 	}
-	_, err = bounds.DecodeText(raw)
+	_, err = codec.DecodeText(raw)
 	return err
 }
 
@@ -90,7 +91,7 @@ func (m minimalPatch) Handle(ctx context.Context, request admission.Request) adm
 	for i, version := range []*v1alpha2.NginxOperator{before, object} {
 		var err error
 		// The defaulter changes only the spec, and metadata can be large.
-		if raw[i], err = bounds.Encode(map[string]any{"spec": version.Spec}); err != nil {
+		if raw[i], err = codec.Encode(map[string]any{"spec": version.Spec}); err != nil {
 			return admission.Errored(http.StatusInternalServerError, fmt.Errorf("failed to write the object: %w", err))
 		}
 	}

@@ -15,9 +15,9 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
-	"github.com/example/nginx-operator/internal/review"
+	"github.com/example/nginx-operator/pkg/bounds"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/review"
 )
 
 // TestLongestReviewsAreBounded posts the longest accepted objects, as the new and as the stored

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/example/nginx-operator/internal/review"
+	"github.com/example/nginx-operator/pkg/review"
 )
 
 // Paths of the webhook server for defaulting and validation.
@@ -17,6 +17,13 @@ const (
 	PathDefault  = "/mutate-operator-example-com-v1alpha2-nginxoperator"
 	PathValidate = "/validate-operator-example-com-v1alpha2-nginxoperator"
 )
+
+// The selector matches our own CRD only.
+//
+// +kubebuilder:webhook:path=/mutate-apiextensions-k8s-io-v1-customresourcedefinition,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=2,groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=create;update,versions=v1,name=conversion.nginxoperators.operator.example.com,admissionReviewVersions=v1,serviceName=webhook-service,serviceNamespace=system,patch=`{"objectSelector":{"matchLabels":{"app.kubernetes.io/name":"nginx-operator"}}}`
+
+// PathCRD is the path of the webhook for the CRD of the API (guard.Admission).
+const PathCRD = "/mutate-apiextensions-k8s-io-v1-customresourcedefinition"
 
 // Setup adds the webhooks to the manager's webhook server. The namespace is the operator's own.
 // watches reports whether the operator manages the objects of a namespace.

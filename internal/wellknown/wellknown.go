@@ -17,8 +17,20 @@ const OperandContainer = "nginx"
 // ExporterContainer is the name of the container of a Pod that makes Prometheus metrics of the figures of nginx.
 const ExporterContainer = "nginx-prometheus-exporter"
 
+// DefaultExporterImage is the exporter that this release is tested with.
+const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
+
 // CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for it.
 const CRDName = "nginxoperators.operator.example.com"
+
+// MutatingName and ValidatingName are the names of the webhook configurations outside of OLM, which creates its own.
+const (
+	MutatingName   = OperatorName + "-mutating-webhook-configuration"
+	ValidatingName = OperatorName + "-validating-webhook-configuration"
+)
+
+// ManagerRole is the name of the ClusterRole of the operator's ServiceAccount.
+const ManagerRole = "nginx-operator-manager-role"
 
 // Labels recommended by Kubernetes for all objects of an application.
 const (

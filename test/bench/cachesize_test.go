@@ -26,9 +26,9 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
-	"github.com/example/nginx-operator/internal/lists"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/pkg/lists"
 )
 
 const (
@@ -77,7 +77,7 @@ func measureCache(t *testing.T, resource string, sample client.Object, objects i
 	filled := fillCache(t, config, sample)
 	most := peak()
 	if _, ok := sample.(*v1alpha2.NginxOperator); ok {
-		names := must1(operatormanager.NewInstances(filled.(cache.Cache), nil).Names(t.Context()))(t)
+		names := must1(objectcache.NewInstances(filled.(cache.Cache), nil).Names(t.Context()))(t)
 		if len(names) != objects {
 			t.Errorf("there are %d objects, want %d", len(names), objects)
 		}
@@ -106,9 +106,9 @@ func measureCache(t *testing.T, resource string, sample client.Object, objects i
 // fillCache fills the cache of a kind.
 func fillCache(t *testing.T, config *rest.Config, sample client.Object) any {
 	t.Helper()
-	options := operatormanager.CacheOptions()
+	options := objectcache.CacheOptions()
 	options.Scheme = scheme.New()
-	options.NewInformer = must1(operatormanager.Informers(config, inputs.Indexes(), nil))(t)
+	options.NewInformer = must1(objectcache.Informers(config, inputs.Indexes(), nil))(t)
 	options.Mapper = mapperOf(t, sample)
 	for object := range options.ByObject {
 		if reflect.TypeOf(object) != reflect.TypeOf(sample) {

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
@@ -416,13 +415,13 @@ func (e *environment) bareWriter(families map[string]*family) func(context.Conte
 			owners := child.GetOwnerReferences()
 			owners[0].UID = object.UID
 			child.SetOwnerReferences(owners)
-			if err := e.bare.Create(ctx, child, apply.FieldOwner); err != nil {
+			if err := e.bare.Create(ctx, child, client.FieldOwner(wellknown.OperatorName)); err != nil {
 				return err
 			}
 		}
 		patched := object.DeepCopy()
 		patched.Status = families[object.Name].first
-		return e.bare.Status().Patch(ctx, patched, client.MergeFrom(object), apply.FieldOwner)
+		return e.bare.Status().Patch(ctx, patched, client.MergeFrom(object), client.FieldOwner(wellknown.OperatorName))
 	}
 }
 
@@ -440,7 +439,7 @@ func (e *environment) writeLastStatus(t *testing.T, namespace string, families m
 		}
 		patched := object.DeepCopy()
 		patched.Status = last
-		return e.bare.Status().Patch(ctx, patched, client.MergeFrom(object), apply.FieldOwner)
+		return e.bare.Status().Patch(ctx, patched, client.MergeFrom(object), client.FieldOwner(wellknown.OperatorName))
 	})
 }
 

@@ -28,7 +28,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
-	"github.com/example/nginx-operator/internal/guard"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -135,8 +135,8 @@ func takenOver(t *testing.T, object *v1alpha2.NginxOperator, value string) {
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	for name, object := range map[string]client.Object{
-		guard.MutatingName:                           &admissionv1.MutatingWebhookConfiguration{},
-		guard.ValidatingName:                         &admissionv1.ValidatingWebhookConfiguration{},
+		wellknown.MutatingName:                       &admissionv1.MutatingWebhookConfiguration{},
+		wellknown.ValidatingName:                     &admissionv1.ValidatingWebhookConfiguration{},
 		packageName + "-manager-rolebinding":         &rbacv1.ClusterRoleBinding{},
 		packageName + "-manager-role":                &rbacv1.ClusterRole{},
 		packageName + "-manager-cluster-rolebinding": &rbacv1.ClusterRoleBinding{},

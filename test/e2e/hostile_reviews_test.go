@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/example/nginx-operator/internal/bounds"
 	"github.com/example/nginx-operator/internal/conversion"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/webhook"
+	"github.com/example/nginx-operator/pkg/bounds"
 )
 
 // hostileReview is a body that is small but expensive to decode, and the URL to which it is posted.
@@ -35,7 +34,7 @@ func hostileReviews(webhooks []string) (out []hostileReview) {
 			n++
 		}
 	}
-	add(hostileAdmissions(), guard.PathCRD, webhook.PathDefault, webhook.PathValidate, webhook.PathV1alpha1)
+	add(hostileAdmissions(), webhook.PathCRD, webhook.PathDefault, webhook.PathValidate, webhook.PathV1alpha1)
 	add(hostileConversions(), conversion.Path)
 	return out
 }

@@ -1,7 +1,7 @@
 package e2e
 
 // Strangers attack the three ports of the operator. Each port limits the connections, the memory,
-// and the TokenReviews that a client can cause (internal/serving).
+// and the TokenReviews that a client can cause (pkg/serving).
 
 import (
 	"context"

@@ -21,7 +21,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
@@ -115,8 +114,8 @@ func callNobody(t *testing.T, admin client.Client) {
 	}))
 
 	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
-	must(t, admin.Get(t.Context(), client.ObjectKey{Name: guard.MutatingName}, mutating))
-	must(t, admin.Get(t.Context(), client.ObjectKey{Name: guard.ValidatingName}, validating))
+	must(t, admin.Get(t.Context(), client.ObjectKey{Name: wellknown.MutatingName}, mutating))
+	must(t, admin.Get(t.Context(), client.ObjectKey{Name: wellknown.ValidatingName}, validating))
 	for i := range mutating.Webhooks {
 		mutating.Webhooks[i].ClientConfig = admissionv1.WebhookClientConfig{URL: url}
 	}

@@ -39,7 +39,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/docs"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness/apiserver"
@@ -116,7 +115,8 @@ func (r *chartRelease) test(t *testing.T, config *rest.Config) {
 
 	r.documented(t, "Uninstall")
 	for name, object := range map[string]client.Object{
-		guard.MutatingName: &admissionv1.MutatingWebhookConfiguration{}, guard.ValidatingName: &admissionv1.ValidatingWebhookConfiguration{},
+		wellknown.MutatingName:              &admissionv1.MutatingWebhookConfiguration{},
+		wellknown.ValidatingName:            &admissionv1.ValidatingWebhookConfiguration{},
 		"nginx-operator-manager-role":       &rbacv1.ClusterRole{},
 		"nginx-operator-controller-manager": &appsv1.Deployment{},
 	} {
@@ -210,8 +210,8 @@ func (r *chartRelease) crd(t *testing.T) *apiextensionsv1.CustomResourceDefiniti
 func (r *chartRelease) eachBundle(t *testing.T, visit func(bundle *[]byte)) {
 	t.Helper()
 	crd, mutating, validating := r.crd(t), &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
-	must(t, r.admin.Get(t.Context(), client.ObjectKey{Name: guard.MutatingName}, mutating))
-	must(t, r.admin.Get(t.Context(), client.ObjectKey{Name: guard.ValidatingName}, validating))
+	must(t, r.admin.Get(t.Context(), client.ObjectKey{Name: wellknown.MutatingName}, mutating))
+	must(t, r.admin.Get(t.Context(), client.ObjectKey{Name: wellknown.ValidatingName}, validating))
 	visit(&crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
 	for i := range mutating.Webhooks {
 		visit(&mutating.Webhooks[i].ClientConfig.CABundle)

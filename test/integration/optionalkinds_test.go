@@ -12,8 +12,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/pkg/manager"
 	"github.com/example/nginx-operator/test/harness"
 )
 
@@ -35,7 +36,7 @@ func newCandidate(t *testing.T, namespace string) candidate {
 		LeaderElectionReleaseOnCancel: true, RetryPeriod: ptr.To(200 * time.Millisecond),
 	}))(t)
 	out := candidate{make(chan map[string]string, 1), make(chan error, 1)}
-	kinds := must1(operatormanager.NewOptionalKinds(mgr, func(missing map[string]string) error {
+	kinds := must1(objectcache.NewOptionalKinds(mgr, func(missing map[string]string) error {
 		out.elected <- missing
 		return nil
 	}))(t)
@@ -62,7 +63,7 @@ func (c candidate) requireEnd(t *testing.T) {
 	t.Helper()
 	select {
 	case err := <-c.ended:
-		if !errors.Is(err, operatormanager.ErrKindsChanged) {
+		if !errors.Is(err, manager.ErrRestart) {
 			t.Errorf("the candidate ended: %v", err)
 		}
 	case <-time.After(patience):

@@ -15,10 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/internal/certificates"
-	"github.com/example/nginx-operator/internal/guard"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/certificates"
 	"github.com/example/nginx-operator/test/harness"
 	"github.com/example/nginx-operator/test/harness/apiserver"
 	"github.com/example/nginx-operator/test/harness/policy"
@@ -36,7 +35,7 @@ func TestOwnWebhooks(t *testing.T) {
 	operator := must1(client.New(config, client.Options{Scheme: scheme.New()}))(t)
 	// The API server cannot reach the Service of the webhooks here. It would wait for two seconds in
 	// each write of the CRD.
-	updateGuarded(t, mutatingKind, guard.MutatingName, func(configuration map[string]any) {
+	updateGuarded(t, mutatingKind, wellknown.MutatingName, func(configuration map[string]any) {
 		webhook := configuration["webhooks"].([]any)[0].(map[string]any)
 		webhook["objectSelector"] = map[string]any{"matchLabels": map[string]any{"example.com/reachable": "true"}}
 	})
@@ -73,7 +72,7 @@ var (
 // awaitPolicies waits until both policies refuse. The API server reads new policies with a delay.
 func awaitPolicies(t *testing.T, operator client.Client) {
 	t.Helper()
-	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: guard.MutatingName, crdKind: wellknown.CRDName} {
+	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: wellknown.MutatingName, crdKind: wellknown.CRDName} {
 		waitFor(t, func() error {
 			object := guardedObject(t, kind, name)
 			object.SetLabels(map[string]string{"a": "b"})
@@ -95,8 +94,11 @@ func refusedWrites(t *testing.T, operator client.Client) {
 		status bool
 		writes []policy.Write
 	}{
-		{mutatingKind, guard.MutatingName, false, append(policy.WritesOfWebhooks(operatorNamespace, ca), policy.WritesOfMutatingWebhooks()...)},
-		{validatingKind, guard.ValidatingName, false, policy.WritesOfWebhooks(operatorNamespace, ca)},
+		{
+			mutatingKind, wellknown.MutatingName, false,
+			append(policy.WritesOfWebhooks(operatorNamespace, ca), policy.WritesOfMutatingWebhooks()...),
+		},
+		{validatingKind, wellknown.ValidatingName, false, policy.WritesOfWebhooks(operatorNamespace, ca)},
 		{crdKind, wellknown.CRDName, false, policy.WritesOfCRD(operatorNamespace, ca)},
 		{crdKind, wellknown.CRDName, true, policy.WritesOfStatus()},
 	} {
@@ -156,7 +158,9 @@ func operatorRepairs(t *testing.T) {
 	updateGuarded(t, crdKind, wellknown.CRDName, func(crd map[string]any) {
 		crd["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"}
 	})
-	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: guard.MutatingName, validatingKind: guard.ValidatingName} {
+	for kind, name := range map[schema.GroupVersionKind]string{
+		mutatingKind: wellknown.MutatingName, validatingKind: wellknown.ValidatingName,
+	} {
 		updateGuarded(t, kind, name, func(configuration map[string]any) {
 			for _, webhook := range configuration["webhooks"].([]any) {
 				webhook.(map[string]any)["clientConfig"] = map[string]any{"url": "https://127.0.0.1:9443/old"}
@@ -190,7 +194,9 @@ func repaired(t *testing.T) error {
 	crd := guardedObject(t, crdKind, wellknown.CRDName).Object
 	conversion, _, _ := unstructured.NestedMap(crd, "spec", "conversion", "webhook", "clientConfig")
 	clients = append(clients, conversion)
-	for kind, name := range map[schema.GroupVersionKind]string{mutatingKind: guard.MutatingName, validatingKind: guard.ValidatingName} {
+	for kind, name := range map[schema.GroupVersionKind]string{
+		mutatingKind: wellknown.MutatingName, validatingKind: wellknown.ValidatingName,
+	} {
 		for _, webhook := range guardedObject(t, kind, name).Object["webhooks"].([]any) {
 			clients = append(clients, webhook.(map[string]any)["clientConfig"])
 		}

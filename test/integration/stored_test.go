@@ -21,7 +21,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bounds"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
@@ -157,10 +157,10 @@ func (w *walker) write(fields map[string]any, what string) bool {
 	// Check the bounds first, because reading a value outside of the bounds may never end.
 	if w.kind.Version == v1alpha2.GroupVersion.Version {
 		alone := make(chan *v1alpha2.NginxOperator, 1)
-		go func() { alone <- bounds.ReadAlone(raw) }()
+		go func() { alone <- codec.ReadAlone(raw) }()
 		select {
 		case got := <-alone:
-			if why, unreadable := bounds.Unreadable(got); unreadable {
+			if why, unreadable := codec.Unreadable(got); unreadable {
 				w.t.Errorf("%s: was stored and is out of bounds: %s", what, why)
 				must(w.t, w.admin.Delete(w.t.Context(), object))
 				return true

@@ -17,10 +17,10 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
-	"github.com/example/nginx-operator/internal/apply"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/reference"
+	"github.com/example/nginx-operator/pkg/apply"
+	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // Planner computes plans. Client is required.

@@ -15,7 +15,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
-	"github.com/example/nginx-operator/internal/options"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -59,7 +58,7 @@ func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) 
 		))
 	}
 	if needsExporter && out.exporter == "" {
-		out.exporter = options.DefaultExporterImage
+		out.exporter = wellknown.DefaultExporterImage
 		notes = append(notes, fmt.Sprintf(
 			"spec.monitoring.image is not set, and the operator's default exporter image is unknown. Assuming %s", out.exporter,
 		))

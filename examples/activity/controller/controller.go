@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/example/nginx-operator/examples/activity/api/v1"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // OwnerReferencesPermissionEnforcement (OpenShift) requires the permission to update finalizers.
@@ -78,7 +78,7 @@ func Setup(mgr ctrl.Manager) error {
 	return errors.Join(mgr.Add(pods), ctrl.NewControllerManagedBy(mgr).
 		For(&v1.Activity{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Kind(pods.GetCache(), &corev1.Pod{}, owner, counts)).
-		WithOptions(operatormanager.ControllerOptions()).
+		WithOptions(manager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler)))
 }
 

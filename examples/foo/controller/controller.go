@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/examples/foo/api/v1"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // +kubebuilder:rbac:groups=tutorial.my.domain,resources=foos,verbs=list;watch
@@ -60,7 +60,7 @@ func Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1.Foo{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(podMetadata(), handler.EnqueueRequestsFromMapFunc(r.lookingFor), builder.WithPredicates(comesOrGoes)).
-		WithOptions(operatormanager.ControllerOptions()).
+		WithOptions(manager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 

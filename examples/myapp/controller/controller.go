@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/examples/myapp/api/v1alpha1"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // OwnerReferencesPermissionEnforcement (OpenShift) requires the permission to update finalizers.
@@ -60,7 +60,7 @@ func Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.MyApp{}).
 		Owns(&appsv1.Deployment{}).
-		WithOptions(operatormanager.ControllerOptions()).
+		WithOptions(manager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
 }
 

@@ -39,7 +39,7 @@ import (
 
 	"github.com/example/nginx-operator/examples/sidecarset/api/v1alpha1"
 	"github.com/example/nginx-operator/examples/sidecarset/sidecar"
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/pkg/manager"
 )
 
 // +kubebuilder:rbac:groups=apps.kruise.io,resources=sidecarsets,verbs=list;watch
@@ -83,7 +83,7 @@ func Setup(mgr ctrl.Manager) error {
 		For(&v1alpha1.SidecarSet{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(source.Kind(pods.GetCache(), &corev1.Pod{}, enqueueSets(), whatCounts())).
-		WithOptions(operatormanager.ControllerOptions()).
+		WithOptions(manager.ControllerOptions()).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), reconciler))
 }
 

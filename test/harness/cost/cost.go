@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/nginx-operator/internal/bounds/boundstest"
+	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 	"github.com/example/nginx-operator/test/harness"
 )
 

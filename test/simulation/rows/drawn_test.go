@@ -21,7 +21,7 @@ import (
 // has the same number of drawn mutants.
 var core = [][]string{
 	{"internal/rollout"},
-	{"internal/apply"},
+	{"pkg/apply"},
 	{"internal/status"},
 	{"internal/health"},
 	{"internal/operand", "internal/bridge"},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/example/nginx-operator/internal/operatormanager"
+	"github.com/example/nginx-operator/internal/objectcache"
 )
 
 // sortedInformer passes existing objects to a new handler in the order of their names, and
@@ -24,7 +24,7 @@ type sortedInformer struct {
 }
 
 // sorted returns a constructor of informers with sorted initial objects.
-func sorted(of operatormanager.NewInformer) operatormanager.NewInformer {
+func sorted(of objectcache.NewInformer) objectcache.NewInformer {
 	return func(from cache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		return sortedInformer{of(from, kind, resync, indexers), delayOf(kind)}
 	}

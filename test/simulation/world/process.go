@@ -22,7 +22,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -30,10 +29,11 @@ import (
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
+	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/operatormanager"
-	"github.com/example/nginx-operator/internal/reference"
 	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/pkg/manager"
+	"github.com/example/nginx-operator/pkg/reference"
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
@@ -102,19 +102,19 @@ func start(release Release, view int64, listDelay time.Duration, log *eventLog) 
 }
 
 // newManager returns a manager with the controller, set up like in main.
-func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
+func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 	cfg := storage.Config(&storage.Transport{Handle: p.handle})
-	newInformer, err := operatormanager.Informers(cfg, inputs.Indexes(), nil)
+	newInformer, err := objectcache.Informers(cfg, inputs.Indexes(), nil)
 	if err != nil {
 		return nil, err
 	}
-	cacheOptions := operatormanager.CacheOptions()
+	cacheOptions := objectcache.CacheOptions()
 	cacheOptions.NewInformer = sorted(newInformer)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: knownTypes, Cache: cacheOptions, Logger: logr.Discard(),
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
-			return operatormanager.WithOptionalKinds(storage.Mapper()), nil
+			return objectcache.WithOptionalKinds(storage.Mapper()), nil
 		},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
@@ -123,7 +123,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
-	instances := operatormanager.NewInstances(mgr.GetCache(), nil)
+	instances := objectcache.NewInstances(mgr.GetCache(), nil)
 	counts, err := metrics.New(p.registry, instances.List)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	cached, err := operatormanager.Whole(cfg, mgr.GetClient(), mgr.GetAPIReader())
+	cached, err := objectcache.Whole(cfg, mgr.GetClient(), mgr.GetAPIReader())
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +144,9 @@ func (p *process) newManager(listDelay time.Duration) (manager.Manager, error) {
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
 	unchanged := func(inner reconcile.Reconciler) reconcile.Reconciler { return inner }
-	optionalKinds, err := operatormanager.NewOptionalKinds(mgr, func(missing map[string]string) error {
+	optionalKinds, err := objectcache.NewOptionalKinds(mgr, func(missing map[string]string) error {
 		reconciler.Missing = missing
-		return reconciler.SetupWithManager(mgr, operatormanager.ControllerOptions(), unchanged)
+		return reconciler.SetupWithManager(mgr, manager.ControllerOptions(), unchanged)
 	})
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func (p *process) hasEnded() bool {
 	}
 	select {
 	case err := <-p.ended:
-		if !errors.Is(err, operatormanager.ErrKindsChanged) {
+		if !errors.Is(err, manager.ErrRestart) {
 			panic(err)
 		}
 		return true

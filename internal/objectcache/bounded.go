@@ -1,0 +1,138 @@
+package objectcache
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
+)
+
+// The cache has only a part of a large object: its identity, and what the handlers of events read. A
+// reconcile reads such an object from the API server (Whole). So a large object costs no more memory
+// than a small one.
+
+const (
+	// maxCached is the maximum size in bytes of an object in the cache. With its key and its indexes,
+	// it takes at most 4 KiB.
+	maxCached = 3 << 10
+	// maxWithPorts is the maximum size in bytes of a Pod and of a ReplicaSet. An instance can have 33
+	// ports in each of 1000 Pods, which are too many to read them for each reconcile.
+	maxWithPorts = 6 << 10
+	// maxKind bounds the API version and the kind of the owner in a part.
+	maxKind = 64
+)
+
+// partSeed is random, so no client can create two contents with the same hash.
+var partSeed = maphash.MakeSeed()
+
+// bounded returns the transform of an informer. It narrows an object, and returns a copy, or its part
+// if it is too large. The slices of a copy have no larger arrays, unlike those of a decoder.
+func (r References) bounded(narrow toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(in any) (any, error) {
+		if object, ok := in.(client.Object); ok && cached.IsPart(object) {
+			return in, nil // an informer may transform an object twice
+		}
+		narrowed, err := narrow(in)
+		if err != nil {
+			return nil, err
+		}
+		object, ok := narrowed.(client.Object)
+		if !ok {
+			return narrowed, nil // a tombstone
+		}
+		if sizeOf(reflect.ValueOf(object))+r.size(object) <= maxSizeOf(object) {
+			return object.DeepCopyObject(), nil
+		}
+		part, err := partOf(object)
+		if err != nil {
+			return nil, fmt.Errorf("failed to encode %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
+		}
+		r.keepIn(part, object)
+		return part, nil
+	}
+}
+
+func maxSizeOf(object client.Object) int {
+	switch object.(type) {
+	case *corev1.Pod, *appsv1.ReplicaSet:
+		return maxWithPorts
+	}
+	return maxCached
+}
+
+// partOf returns the part of a narrowed object.
+func partOf(object client.Object) (client.Object, error) {
+	if instance, ok := object.(*v1alpha2.NginxOperator); ok {
+		return partOfInstance(instance), nil
+	}
+	out := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	out.SetUID(object.GetUID())
+	out.SetNamespace(object.GetNamespace())
+	out.SetName(object.GetName())
+	out.SetResourceVersion(object.GetResourceVersion())
+	out.SetGeneration(object.GetGeneration())
+	out.SetCreationTimestamp(object.GetCreationTimestamp())
+	out.SetDeletionTimestamp(object.GetDeletionTimestamp())
+	out.SetLabels(object.GetLabels())
+	out.SetSelfLink(object.GetSelfLink())
+	if owners := object.GetOwnerReferences(); len(owners) > 0 && max(len(owners[0].APIVersion), len(owners[0].Kind)) <= maxKind {
+		out.SetOwnerReferences(owners)
+	}
+
+	content := object.DeepCopyObject().(client.Object)
+	content.SetResourceVersion("") // each write changes it
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	out.SetAnnotations(map[string]string{cached.AnnotationPart: fmt.Sprintf("%x", maphash.Bytes(partSeed, raw))})
+	return out, nil
+}
+
+// partOfInstance returns the part of an NginxOperator.
+func partOfInstance(object *v1alpha2.NginxOperator) *v1alpha2.NginxOperator {
+	out := &v1alpha2.NginxOperator{ObjectMeta: *object.ObjectMeta.DeepCopy()}
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, cached.AnnotationPart, cached.SpecHash(object)+" "+cached.StatusHash(object))
+	out.GenerateName = ""
+	out.Status = cached.KnownStatus(&object.Status)
+	return out
+}
+
+// sizeOf returns the size in bytes of everything that a value refers to. Its own size belongs to the
+// value that has it.
+func sizeOf(value reflect.Value) int {
+	size := 0
+	switch value.Kind() {
+	case reflect.String:
+		size = value.Len()
+	case reflect.Pointer, reflect.Interface:
+		if !value.IsNil() {
+			size = int(value.Elem().Type().Size()) + sizeOf(value.Elem())
+		}
+	case reflect.Slice:
+		size = value.Len() * int(value.Type().Elem().Size())
+		for i := range value.Len() {
+			size += sizeOf(value.Index(i))
+		}
+	case reflect.Map:
+		// An entry takes up to twice its size, because a map grows by doubling.
+		size = 2 * value.Len() * int(value.Type().Key().Size()+value.Type().Elem().Size())
+		for entry := value.MapRange(); entry.Next(); {
+			size += sizeOf(entry.Key()) + sizeOf(entry.Value())
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			size += sizeOf(value.Field(i))
+		}
+	}
+	return size
+}

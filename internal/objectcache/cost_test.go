@@ -1,0 +1,24 @@
+//go:build bench
+
+package objectcache
+
+import (
+	"testing"
+
+	"github.com/example/nginx-operator/test/harness/cost"
+)
+
+func TestCosts(t *testing.T) {
+	cases := map[string]cost.Case{}
+	for name, kind := range hugeKinds() {
+		cases[name] = func() func() {
+			object := kind.object(0)
+			return func() {
+				if _, err := kind.transform(object); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	cost.Check(t, "transform", cases)
+}

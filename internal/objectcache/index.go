@@ -1,0 +1,129 @@
+package objectcache
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// fieldPrefix is the prefix of a field's index in the cache's reader.
+const fieldPrefix = "field:"
+
+const (
+	// indexBytes is the memory in bytes that one value of an index takes.
+	indexBytes = 300
+	// maxPartReferences is the maximum memory in bytes that one index of references of a part takes. A
+	// part with more references is found by every name of its namespace.
+	maxPartReferences = 1 << 10
+)
+
+// References has functions that return the names of the objects that an NginxOperator or a Deployment
+// needs, by the names of indexes.
+type References map[string]func(client.Object) []string
+
+// addIndexers adds the indexes of a kind. They belong to the informer, because the FieldIndexer of a
+// manager would start the informer in a standby.
+func (r References) addIndexers(indexers toolscache.Indexers, kind runtime.Object) {
+	if instance := instanceOf(kind); instance != nil {
+		indexers[fieldPrefix+cached.InstanceIndex] = indexer(func(object client.Object) []string {
+			if name := instance(object); name != "" {
+				return []string{name}
+			}
+			return nil
+		})
+	}
+	switch kind.(type) {
+	case *v1alpha2.NginxOperator, *appsv1.Deployment:
+		for index, names := range r {
+			indexers[fieldPrefix+index] = indexer(func(object client.Object) []string {
+				if kept, isPart := object.GetAnnotations()[partReferences(index)]; isPart {
+					return strings.Fields(kept)
+				}
+				return names(object)
+			})
+		}
+	}
+}
+
+// partReferences returns the annotation of a part with the references of an index.
+func partReferences(index string) string { return cached.AnnotationPart + "-" + index }
+
+// indexer returns an index function whose values have the namespace of the object.
+func indexer(values func(client.Object) []string) toolscache.IndexFunc {
+	return func(in any) ([]string, error) {
+		object, ok := in.(client.Object)
+		if !ok {
+			return nil, nil
+		}
+		var out []string
+		for _, value := range values(object) {
+			out = append(out, object.GetNamespace()+"/"+value)
+		}
+		return out, nil
+	}
+}
+
+// size returns the memory in bytes that the index values of an object take.
+func (r References) size(object client.Object) int {
+	size := 0
+	for _, names := range r {
+		size += sizeOfIndex(names(object))
+	}
+	return size
+}
+
+func sizeOfIndex(names []string) int {
+	size := 0
+	for _, name := range names {
+		size += indexBytes + len(name)
+	}
+	return size
+}
+
+// keepIn adds the references of an object to its part.
+func (r References) keepIn(part, object client.Object) {
+	annotations := part.GetAnnotations()
+	for index, names := range r {
+		kept := names(object)
+		switch {
+		case len(kept) == 0:
+			continue
+		case sizeOfIndex(kept) > maxPartReferences:
+			kept = []string{cached.AnyReference}
+		}
+		annotations[partReferences(index)] = strings.Join(kept, " ")
+	}
+}
+
+// instanceOf returns the function that returns the name of the instance of an indexed kind's object,
+// or nil if the kind is not indexed.
+func instanceOf(kind runtime.Object) func(metav1.Object) string {
+	switch kind.(type) {
+	case *appsv1.ControllerRevision, *corev1.ConfigMap, *policyv1.PodDisruptionBudget:
+		return cached.ControllingInstance
+	case *appsv1.ReplicaSet, *corev1.Pod:
+		return labelledInstance
+	}
+	return nil
+}
+
+// labelledInstance returns the instance of a Pod or a ReplicaSet, from the labels that the Service
+// selects.
+func labelledInstance(object metav1.Object) string {
+	instance := object.GetLabels()[wellknown.LabelInstance]
+	if !labels.SelectorFromSet(wellknown.Selector(instance)).Matches(labels.Set(object.GetLabels())) {
+		return ""
+	}
+	return instance
+}

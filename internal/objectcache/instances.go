@@ -1,0 +1,92 @@
+package objectcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/pkg/access"
+)
+
+// Instances reads all NginxOperators of a leader's cache, of which some are only parts. A standby has
+// none. It is a runnable of the manager.
+type Instances struct {
+	objects     cache.Cache
+	permissions *access.Namespaces
+	synced      atomic.Bool
+}
+
+// NewInstances returns the NginxOperators of a cache. permissions is nil if all namespaces are
+// watched.
+func NewInstances(objects cache.Cache, permissions *access.Namespaces) *Instances {
+	return &Instances{objects: objects, permissions: permissions}
+}
+
+// Start implements manager.Runnable. It waits until the cache has all NginxOperators. The manager
+// starts it after the election.
+func (i *Instances) Start(ctx context.Context) error { return i.wait(ctx) }
+
+// wait starts the informer of the NginxOperators if no controller has started it yet, and waits until
+// the cache has all objects.
+func (i *Instances) wait(ctx context.Context) error {
+	if _, err := i.objects.GetInformer(ctx, &v1alpha2.NginxOperator{}); err != nil {
+		return fmt.Errorf("failed to watch NginxOperators: %w", err)
+	}
+	i.synced.Store(true)
+	return nil
+}
+
+// List returns all NginxOperators, and false if this replica's cache does not have them. The caller
+// must not change them.
+func (i *Instances) List(ctx context.Context) ([]v1alpha2.NginxOperator, bool) {
+	if !i.synced.Load() {
+		return nil, false
+	}
+	list := &v1alpha2.NginxOperatorList{}
+	err := i.objects.List(ctx, list, client.UnsafeDisableDeepCopy)
+	return list.Items, err == nil
+}
+
+// Waiting returns the number of NginxOperators that wait for a reconcile.
+func (i *Instances) Waiting() int {
+	waiting := 0
+	instances, _ := i.List(context.Background())
+	for index := range instances {
+		if cached.StateOf(&instances[index]).Waiting {
+			waiting++
+		}
+	}
+	return waiting
+}
+
+// Names returns the names of all NginxOperators. It omits the namespaces without permissions, whose
+// objects are not reconciled. Only a leader may call it. It returns an error if the context ends
+// before the cache has all objects.
+func (i *Instances) Names(ctx context.Context) ([]types.NamespacedName, error) {
+	if err := i.wait(ctx); err != nil {
+		return nil, err
+	}
+	instances, complete := i.List(ctx)
+	if !complete {
+		return nil, errors.New("the cache does not have all NginxOperators")
+	}
+	usable := map[string]bool{}
+	var names []types.NamespacedName
+	for index := range instances {
+		name := client.ObjectKeyFromObject(&instances[index])
+		if _, known := usable[name.Namespace]; !known {
+			usable[name.Namespace] = i.permissions.Usable(name.Namespace)
+		}
+		if usable[name.Namespace] {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

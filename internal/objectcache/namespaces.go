@@ -1,0 +1,40 @@
+package objectcache
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// byNamespace returns the cache settings of each namespace, or nil for all namespaces.
+func byNamespace(namespaces []string) map[string]cache.Config {
+	if len(namespaces) == 0 {
+		return nil
+	}
+	out := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		out[namespace] = cache.Config{}
+	}
+	return out
+}
+
+// inNamespaces returns the cache settings of a kind in each namespace, or in all if there are none.
+// Informers list and watch in their own way (Informers), so they need to know the namespace of the
+// cache. A cache passes no namespace to an informer, but its transform. Each namespace therefore has
+// a transform of its own, which returns the namespace for an inquiry.
+func inNamespaces(out cache.ByObject, namespaces []string) cache.ByObject {
+	transform := out.Transform
+	out.Namespaces = byNamespace(namespaces)
+	for namespace, config := range out.Namespaces {
+		config.Transform = func(in any) (any, error) {
+			if asked, ok := in.(*inquiry); ok {
+				asked.namespace = namespace
+				return in, nil
+			}
+			return transform(in)
+		}
+		out.Namespaces[namespace] = config
+	}
+	return out
+}
+
+// inquiry is an argument of a transform that asks for the namespace of its cache.
+type inquiry struct{ namespace string }

@@ -1,0 +1,183 @@
+package objectcache
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/example/nginx-operator/pkg/manager"
+)
+
+// optionalKinds are the kinds of children that not every cluster serves.
+var optionalKinds = []schema.GroupVersionKind{
+	schema.GroupVersion(gatewayv1.GroupVersion).WithKind("HTTPRoute"),
+	monitoringv1.SchemeGroupVersion.WithKind(monitoringv1.PodMonitorsKind),
+	monitoringv1.SchemeGroupVersion.WithKind(monitoringv1.PrometheusRuleKind),
+}
+
+// crdOf returns the name of the CustomResourceDefinition of an optional kind.
+func crdOf(kind schema.GroupVersionKind) string {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return plural.GroupResource().String()
+}
+
+// WithOptionalKinds returns a mapper that knows the optional kinds without a request. A cache with
+// options for a kind cannot be created otherwise while the kind is not served.
+func WithOptionalKinds(others meta.RESTMapper) meta.RESTMapper {
+	known := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range optionalKinds {
+		known.Add(kind, meta.RESTScopeNamespace)
+	}
+	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, others}}
+}
+
+// NewMapper returns the mapper of the manager.
+func NewMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+	dynamic, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	return WithOptionalKinds(dynamic), err
+}
+
+// OptionalKinds is a runnable of the leader. After the election, it looks which optional kinds the API
+// server serves. If that changes later, it ends the process, and the next leader looks again. For the
+// reasons, see docs/adr/0059-optional-kinds-at-the-election.md.
+type OptionalKinds struct {
+	// Settle is the time without events after which a change of the CustomResourceDefinitions counts.
+	Settle time.Duration
+	// MinTerm is the minimum time from the election to the end of the process. With two replicas and
+	// five minutes, each container runs for ten minutes, after which a kubelet resets its back-off. So
+	// one of them always answers conversions, even if a CustomResourceDefinition is added and removed
+	// repeatedly.
+	MinTerm time.Duration
+
+	reader   client.Reader
+	metadata metadata.Interface
+	setup    func(missing map[string]string) error
+}
+
+// NewOptionalKinds returns a runnable for the manager. setup adds the controllers to the manager. It
+// gets the reasons why optional kinds are not served, by kind.
+func NewOptionalKinds(mgr cluster.Cluster, setup func(missing map[string]string) error) (*OptionalKinds, error) {
+	watcher, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("failed to create the metadata client: %w", err)
+	}
+	return &OptionalKinds{Settle: 10 * time.Second, MinTerm: 5 * time.Minute, reader: mgr.GetAPIReader(), metadata: watcher, setup: setup}, nil
+}
+
+// Start implements manager.Runnable. It returns manager.ErrRestart if the served kinds have changed.
+func (o *OptionalKinds) Start(ctx context.Context) error {
+	earliest := time.Now().Add(o.MinTerm)
+	missing, err := o.missing(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.setup(missing); err != nil {
+		return err
+	}
+	changed, timer := o.watch(ctx), time.NewTimer(o.MinTerm)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+			timer.Reset(max(o.Settle, time.Until(earliest)))
+			continue
+		case <-timer.C:
+		}
+		latest, err := o.missing(ctx)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Failed to look which optional kinds are served")
+			timer.Reset(o.Settle)
+		} else if !maps.Equal(missing, latest) {
+			log.FromContext(ctx).Info("Ending the process, because the cluster serves other optional kinds than at the election",
+				"missingAtElection", missing, "missing", latest)
+			return fmt.Errorf("the cluster serves other optional kinds than at the election: %w", manager.ErrRestart)
+		}
+	}
+}
+
+// watch returns a channel that receives after each change of a CustomResourceDefinition.
+func (o *OptionalKinds) watch(ctx context.Context) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	wake := func(any) {
+		select {
+		case changed <- struct{}{}:
+		default: // a wake-up is pending
+		}
+	}
+	handler := toolscache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, latest any) { wake(latest) }, DeleteFunc: wake}
+	crds := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	for _, kind := range optionalKinds {
+		named := func(options *metav1.ListOptions) { options.FieldSelector = metav1.ObjectNameField + "=" + crdOf(kind) }
+		informer := metadatainformer.NewFilteredMetadataInformer(o.metadata, crds, metav1.NamespaceAll, 0, nil, named).Informer()
+		_, _ = informer.AddEventHandler(handler) // it has not started
+		go informer.RunWithContext(ctx)
+	}
+	return changed
+}
+
+// missing returns the reason for each optional kind that is not served.
+func (o *OptionalKinds) missing(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	for _, kind := range optionalKinds {
+		name, list := crdOf(kind), &apiextensionsv1.CustomResourceDefinitionList{}
+		if err := o.reader.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
+			return nil, fmt.Errorf("failed to read CustomResourceDefinition %s: %w", name, err)
+		}
+		if problem := problemOf(list.Items, name, kind.Version); problem != "" {
+			out[kind.Kind] = problem
+		}
+	}
+	return out, nil
+}
+
+// problemOf returns the reason why a CustomResourceDefinition serves no objects at a version, or ""
+// if it does. The list is empty if the CustomResourceDefinition does not exist.
+func problemOf(crds []apiextensionsv1.CustomResourceDefinition, name, version string) string {
+	serves := func(of apiextensionsv1.CustomResourceDefinitionVersion) bool { return of.Name == version && of.Served }
+	switch {
+	case len(crds) == 0, !crds[0].DeletionTimestamp.IsZero(), !apihelpers.IsCRDConditionTrue(&crds[0], apiextensionsv1.Established):
+		// A single message covers all three cases, because an installation and a deletion pass
+		// through each of them, and every message changes the status of every user.
+		return fmt.Sprintf("CustomResourceDefinition %q does not exist, is not established or is being deleted", name)
+	case !slices.ContainsFunc(crds[0].Spec.Versions, serves):
+		return fmt.Sprintf("CustomResourceDefinition %q does not serve version %s", name, version)
+	}
+	return ""
+}
+
+func slimPodMonitor(in any) (any, error) {
+	if monitor, ok := in.(*monitoringv1.PodMonitor); ok {
+		slimChild(monitor, &monitor.ObjectMeta)
+		monitor.Spec, monitor.Status = monitoringv1.PodMonitorSpec{}, monitoringv1.ConfigResourceStatus{}
+	}
+	return in, nil
+}
+
+func slimPrometheusRule(in any) (any, error) {
+	if rule, ok := in.(*monitoringv1.PrometheusRule); ok {
+		slimChild(rule, &rule.ObjectMeta)
+		rule.Spec, rule.Status = monitoringv1.PrometheusRuleSpec{}, monitoringv1.ConfigResourceStatus{}
+	}
+	return in, nil
+}

@@ -1,0 +1,515 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+const annotation = "example.com/last"
+
+// stored returns an object as the cluster stores it after this declaration is applied.
+func stored[T client.Object](t *testing.T, declared T) T {
+	t.Helper()
+	raw, err := declaration(declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := declared.DeepCopyObject().(T)
+	live.SetUID("child-uid")
+	live.SetAnnotations(map[string]string{annotation: string(raw)})
+	return live
+}
+
+func deployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"a": "1"}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](2),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"note": "x"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1"}}},
+			},
+		},
+	}
+	for _, f := range change {
+		f(d)
+	}
+	return d
+}
+
+// TestWhatIsReadAndWritten verifies that a child is read only if the child or its declaration has
+// changed since the last comparison. This applies if the cache has the whole child, and if it has
+// only the child's stamp.
+func TestWhatIsReadAndWritten(t *testing.T) {
+	same := func(*appsv1.Deployment) {}
+	image := func(image string) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
+	}
+	for _, stamped := range []bool{false, true} {
+		reads := 0
+		applier, counted := newApplier(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				err := c.Get(ctx, key, object, opts...)
+				if d, ok := object.(*appsv1.Deployment); ok && stamped {
+					Stamp(d)
+					d.Labels, d.Annotations, d.Spec = nil, nil, appsv1.DeploymentSpec{}
+				}
+				return err
+			},
+		})
+		stored := fake.NewClientBuilder().WithObjectTracker(applier.tracker).WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				reads++
+				return c.Get(ctx, key, object, opts...)
+			},
+		}).Build()
+		applier.Reader = stored
+		for _, step := range []struct {
+			name    string
+			others  func(*appsv1.Deployment)
+			restart bool
+			declare func(*appsv1.Deployment)
+			reads   int
+			want    writes
+		}{
+			{"new", nil, false, same, 0, writes{"create Deployment": 1}},
+			{"as created", nil, false, same, 0, writes{}},
+			{"what controllers write", func(d *appsv1.Deployment) {
+				d.Status.Replicas, d.Generation, d.Annotations[revisionAnnotation] = 2, 7, "1"
+				d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+			}, false, same, 0, writes{}},
+			{"what is not declared", func(d *appsv1.Deployment) { d.Labels["theirs"] = "1" }, false, same, 1, writes{}},
+			{"nothing", nil, false, same, 0, writes{}},
+			{"drift", image("nginx:9"), false, same, 1, writes{"patch Deployment": 1}},
+			{"as restored", nil, false, same, 0, writes{}},
+			{"another declaration", nil, false, image("nginx:2"), 1, writes{"patch Deployment": 1}},
+			{"the declaration of before", nil, false, same, 1, writes{"patch Deployment": 1}},
+			{"a restart", nil, true, same, 1, writes{}},
+			{"after the restart", nil, false, same, 0, writes{}},
+			{"the record is gone", func(d *appsv1.Deployment) { delete(d.Annotations, annotation) }, false, same, 1, writes{"patch Deployment": 1}},
+		} {
+			if step.others != nil {
+				live := deployment()
+				if err := stored.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+					t.Fatal(err)
+				}
+				step.others(live)
+				if err := stored.Update(t.Context(), live); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if step.restart {
+				applier.Memory = Memory{}
+			}
+			cached := deployment()
+			if err := client.IgnoreNotFound(applier.Client.Get(t.Context(), client.ObjectKeyFromObject(cached), cached)); err != nil {
+				t.Fatal(err)
+			}
+			asLeft := step.name != "new" && !step.restart && (step.others == nil || step.reads == 0)
+			if got := applier.IsAsDeclared(cached); got != asLeft {
+				t.Errorf("stamped %t, %s: as declared %t, want %t", stamped, step.name, got, asLeft)
+			}
+			reads = 0
+			clear(counted)
+			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment(step.declare)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(step.want, counted); diff != "" || reads != step.reads {
+				t.Errorf("stamped %t, %s: %d reads, want %d; writes (-want +got):\n%s", stamped, step.name, reads, step.reads, diff)
+			}
+		}
+		applier.Forget(client.ObjectKeyFromObject(owner))
+		if len(applier.Memory.owners) != 0 {
+			t.Errorf("remembered of an owner that is gone: %v", applier.Memory.owners)
+		}
+	}
+}
+
+// TestComplete verifies that a patch applies to one object only, and has the record of the
+// declaration.
+func TestComplete(t *testing.T) {
+	applier, _ := newApplier(interceptor.Funcs{})
+	for _, patch := range [][]byte{nil, []byte(`{"spec":{"replicas":2}}`)} {
+		raw, err := applier.complete(patch, stored(t, deployment()), []byte(`{"d":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &unstructured.Unstructured{}
+		if err := json.Unmarshal(raw, &got.Object); err != nil {
+			t.Fatal(err)
+		}
+		replicas, found, _ := unstructured.NestedFloat64(got.Object, "spec", "replicas")
+		if got.GetUID() != "child-uid" || got.GetAnnotations()[annotation] != `{"d":1}` || found != (patch != nil) || found && replicas != 2 {
+			t.Errorf("patch %s", raw)
+		}
+	}
+}
+
+type writes map[string]int
+
+// testApplier is an Applier whose objects other clients can read and write.
+type testApplier struct {
+	*Applier
+	tracker clienttesting.ObjectTracker
+}
+
+func newApplier(funcs interceptor.Funcs, objects ...client.Object) (testApplier, writes) {
+	counted, uids := writes{}, 0
+	tracker := clienttesting.NewObjectTracker(clientgoscheme.Scheme, clientgoscheme.Codecs.UniversalDecoder())
+	create := funcs.Create
+	funcs.Create = func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+		if object.GetUID() == "" { // the fake client sets no UID
+			uids++
+			object.SetUID(types.UID(fmt.Sprintf("uid-%d", uids)))
+		}
+		if create != nil {
+			return create(ctx, c, object, opts...)
+		}
+		return c.Create(ctx, object, opts...)
+	}
+	inner := fake.NewClientBuilder().WithObjectTracker(tracker).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+	return testApplier{&Applier{
+		Client: inner, Reader: inner, FieldOwner: "shop-operator", Labels: labelsOf, Annotation: annotation,
+		Wrote: func(kind string, verb Verb) { counted[string(verb)+" "+kind]++ },
+	}, tracker}, counted
+}
+
+var owner = &corev1.ConfigMap{
+	TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+	ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "owner", UID: "owner-uid"},
+}
+
+// TestApply verifies that each reconcile writes only the necessary changes: a create, nothing, a
+// patch, and a delete.
+func TestApply(t *testing.T) {
+	applier, counted := newApplier(interceptor.Funcs{})
+	pass := func(want writes, children ...client.Object) {
+		t.Helper()
+		if _, err := applier.Apply(t.Context(), owner, nil, nil, children...); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, counted); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+		clear(counted)
+	}
+	pass(writes{"create Deployment": 1}, deployment())
+	pass(writes{}, deployment())
+	pass(writes{"patch Deployment": 1}, deployment(func(d *appsv1.Deployment) { d.Labels["a"] = "2" }))
+	live := deployment()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if live.Labels["a"] != "2" || !metav1.IsControlledBy(live, owner) {
+		t.Errorf("stored: %+v", live.ObjectMeta)
+	}
+	for _, want := range []writes{{"delete Deployment": 1}, {}} { // the second Delete finds no object
+		if err := applier.Delete(t.Context(), live.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, counted); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+		clear(counted)
+	}
+}
+
+// TestApplyStopsAtAnError verifies that the first error ends a reconcile, so that no child is
+// written that depends on a missing child.
+func TestApplyStopsAtAnError(t *testing.T) {
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "web", errors.New("quota"))
+	applier, counted := newApplier(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+			if _, isService := object.(*corev1.Service); isService {
+				return refused
+			}
+			return c.Create(ctx, object, opts...)
+		},
+	})
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	_, err := applier.Apply(t.Context(), owner, nil, nil, service, deployment())
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `failed to create Service "web"`) {
+		t.Errorf("error %v", err)
+	}
+	if len(counted) != 0 {
+		t.Errorf("writes: %v", counted)
+	}
+}
+
+// TestApplyLeavesForeignObjects verifies that Apply does not change foreign objects, whether the
+// cache has them or not.
+func TestApplyLeavesForeignObjects(t *testing.T) {
+	foreign := deployment(func(d *appsv1.Deployment) {
+		d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "theirs", UID: "other", Controller: ptr.To(true)}}
+	})
+	hidden := interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+		},
+	}
+	for name, funcs := range map[string]interceptor.Funcs{"shown": {}, "hidden": hidden} {
+		t.Run(name, func(t *testing.T) {
+			applier, counted := newApplier(funcs, foreign.DeepCopy())
+			applier.Reader = fake.NewClientBuilder().WithObjects(foreign.DeepCopy()).Build()
+			_, err := applier.Apply(t.Context(), owner, nil, nil, deployment())
+			const want = `Deployment "web" exists and is not controlled by this ConfigMap (it is controlled by Other "theirs")`
+			if found := IsNotOurs(err); found == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v", err)
+			}
+			if len(counted) != 0 {
+				t.Errorf("writes: %v", counted)
+			}
+		})
+	}
+}
+
+// TestApplyRefusesAnOldState verifies that Apply returns a conflict if the child was rendered from
+// an older version of the stored child.
+func TestApplyRefusesAnOldState(t *testing.T) {
+	applier, counted := newApplier(interceptor.Funcs{})
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
+		t.Fatal(err)
+	}
+	clear(counted)
+	old := deployment(func(d *appsv1.Deployment) { d.ResourceVersion, d.Spec.Replicas = "0", ptr.To[int32](5) })
+	_, err := applier.Apply(t.Context(), owner, nil, nil, old)
+	if !apierrors.IsConflict(err) || len(counted) != 0 {
+		t.Errorf("error %v, writes %v", err, counted)
+	}
+}
+
+// TestApplyReplacesWhatCannotBeMerged verifies that Apply replaces the list if the API server
+// rejects the merge. Here, another client changed the port number of a Service, so the merge has
+// two ports with the same name.
+func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
+	service := func(port int32) *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: port}}},
+		}
+	}
+	applier, counted := newApplier(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if patch.Type() == types.StrategicMergePatchType {
+				return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", nil)
+			}
+			return c.Patch(ctx, object, patch, opts...)
+		},
+	})
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, service(80)); err != nil {
+		t.Fatal(err)
+	}
+	live := service(80)
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Spec.Ports[0].Port = 81
+	if err := applier.Client.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	clear(counted)
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, service(80)); err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if len(live.Spec.Ports) != 1 || live.Spec.Ports[0].Port != 80 || counted["patch Service"] != 1 {
+		t.Errorf("ports %+v, writes %v", live.Spec.Ports, counted)
+	}
+}
+
+// TestPending verifies that Pending returns exactly the children that Apply would write, and writes
+// nothing.
+func TestPending(t *testing.T) {
+	applier, counted := newApplier(interceptor.Funcs{})
+	configMap := func() client.Object {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
+	}
+	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	if err := applier.Client.Create(t.Context(), foreign.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, configMap()); err != nil {
+		t.Fatal(err)
+	}
+	live := configMap()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	clear(counted)
+	pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{configMap(), foreign, deployment()}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, child := range pending {
+		got = append(got, fmt.Sprintf("%T", child))
+	}
+	if diff := cmp.Diff([]string{"*v1.Service", "*v1.Deployment"}, got); diff != "" || len(counted) != 0 {
+		t.Errorf("writes %v, pending (-want +got):\n%s", counted, diff)
+	}
+}
+
+// TestFill verifies that content is requested only to create a child, and that nothing is created
+// without the content.
+func TestFill(t *testing.T) {
+	applier, counted := newApplier(interceptor.Funcs{})
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
+	changed := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("changed"))
+	_, err := applier.Apply(t.Context(), owner, nil, testContent{fill: func(client.Object) error { return changed }}, configMap.DeepCopy())
+	if !apierrors.IsConflict(err) || len(counted) != 0 {
+		t.Errorf("error %v, writes %v", err, counted)
+	}
+	asked := 0
+	fill := func(child client.Object) error {
+		asked++
+		child.(*corev1.ConfigMap).Data = map[string]string{"k": "v"}
+		return nil
+	}
+	for range 2 {
+		if _, err := applier.Apply(t.Context(), owner, nil, testContent{fill: fill}, configMap.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := configMap.DeepCopy()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if live.Data["k"] != "v" || asked != 1 || counted["create ConfigMap"] != 1 {
+		t.Errorf("data %v, asked %d times, writes %v", live.Data, asked, counted)
+	}
+}
+
+// TestReferenceOfAnEarlierVersion verifies that the owner still controls a child whose owner
+// reference has an earlier version of the owner's API. Apply rewrites the reference once.
+func TestReferenceOfAnEarlierVersion(t *testing.T) {
+	child := deployment()
+	child.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "v0", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
+	}
+	applier, counted := newApplier(interceptor.Funcs{}, stored(t, child))
+	for range 2 {
+		if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := deployment()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].APIVersion != "v1" || counted["patch Deployment"] != 1 {
+		t.Errorf("references %+v, writes %v", live.OwnerReferences, counted)
+	}
+}
+
+// TestPredecessor verifies that a predecessor is recognized by group, kind, and name. The version
+// does not matter.
+func TestPredecessor(t *testing.T) {
+	ours := &metav1.OwnerReference{
+		APIVersion: "shops.example.com/v1alpha2", Kind: "Shop", Name: "web", UID: "new", Controller: ptr.To(true),
+	}
+	for name, test := range map[string]struct {
+		change func(*metav1.OwnerReference)
+		want   bool
+	}{
+		"the same version":   {func(*metav1.OwnerReference) {}, true},
+		"an earlier version": {func(r *metav1.OwnerReference) { r.APIVersion = "shops.example.com/v1alpha1" }, true},
+		"another group":      {func(r *metav1.OwnerReference) { r.APIVersion = "example.com/v1alpha2" }, false},
+		"another kind":       {func(r *metav1.OwnerReference) { r.Kind = "Other" }, false},
+		"another name":       {func(r *metav1.OwnerReference) { r.Name = "other" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			theirs := *ours
+			theirs.UID = "old"
+			test.change(&theirs)
+			child := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{*ours}}}
+			live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{theirs}}}
+			if got := IsNotOurs(notOurs(schema.GroupVersionKind{Kind: "Service"}, child, live)); got.Predecessor != test.want {
+				t.Errorf("predecessor %t, want %t", got.Predecessor, test.want)
+			}
+		})
+	}
+}
+
+// TestApplyReplacesWhatHasNoKey verifies that Apply replaces a list if an element has no key field
+// and cannot be merged. Fields that are no longer declared are removed.
+func TestApplyReplacesWhatHasNoKey(t *testing.T) {
+	declared := deployment(func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	})
+	before := declared.DeepCopy()
+	before.Spec.Template.Spec.NodeSelector = map[string]string{"no longer": "declared"}
+	applier, counted := newApplier(interceptor.Funcs{})
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, before); err != nil {
+		t.Fatal(err)
+	}
+	live := deployment()
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	live.Spec.Template.Spec.ImagePullSecrets[0].Name = ""
+	if err := applier.Client.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+	clear(counted)
+	if _, err := applier.Apply(t.Context(), owner, nil, nil, declared.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(declared.Spec, live.Spec); diff != "" || counted["patch Deployment"] != 1 {
+		t.Errorf("writes %v, stored (-want +got):\n%s", counted, diff)
+	}
+}
+
+// TestAnnotationsComeAndGo verifies that declared annotations are added, changed, and removed. The
+// annotations of other clients and the record stay.
+func TestAnnotationsComeAndGo(t *testing.T) {
+	service := func(annotations map[string]string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: annotations}}
+	}
+	applier, _ := newApplier(interceptor.Funcs{})
+	live := service(nil)
+	for i, annotations := range []map[string]string{{"a": "1"}, {"a": "2", "b": "1"}, nil, {"c": "1"}} {
+		if _, err := applier.Apply(t.Context(), owner, nil, nil, service(annotations)); err != nil {
+			t.Fatal(err)
+		}
+		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{annotation: live.Annotations[annotation]}
+		maps.Copy(want, annotations)
+		if i > 0 {
+			want["theirs"] = "1"
+		}
+		if diff := cmp.Diff(want, live.Annotations); diff != "" || live.Annotations[annotation] == "" {
+			t.Errorf("annotations (-want +got):\n%s", diff)
+		}
+		live.Annotations["theirs"] = "1"
+		if err := applier.Client.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package apply
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// contestedAfter is the number of consecutive corrections after which a child is contested. A
+	// user who tries something corrects it fewer times.
+	contestedAfter = 5
+	// contestEnds is the time after the last correction until a child is no longer contested. Other
+	// controllers that restore their own declaration do so every few minutes.
+	contestEnds = 15 * time.Minute
+)
+
+// Contested is a child that another client keeps changing, and that Apply restores each time. Apply
+// has restored it at least five times, each time less than 15 minutes after the time before.
+type Contested struct {
+	// Child is the declared child.
+	Child client.Object
+	// Manager is the field manager of the other client, or "" if it is unknown.
+	Manager string
+	// Left is the time until the child is no longer contested, unless it is changed again.
+	Left time.Duration
+}
+
+// corrected counts a correction of a child that another client has changed. The name of the first
+// client stays, so that two others do not alternate.
+func (r *Remembered) corrected(child types.UID, manager string, now time.Time) {
+	found := r.changes[hashOf(child)]
+	if found == nil {
+		return
+	}
+	if now.Sub(found.corrected) >= contestEnds {
+		found.corrections, found.manager = 0, ""
+	}
+	found.corrections, found.corrected = found.corrections+1, now
+	if found.manager == "" {
+		found.manager = strings.Clone(manager)
+	}
+}
+
+// contest returns the field manager that keeps changing a child, and the time until the child is no
+// longer contested, or 0 if it is not contested.
+func (r *Remembered) contest(child types.UID, now time.Time) (manager string, left time.Duration) {
+	found := r.changes[hashOf(child)]
+	if found == nil || found.corrections < contestedAfter {
+		return "", 0
+	}
+	return found.manager, max(found.corrected.Add(contestEnds).Sub(now), 0)
+}
+
+// rivalOf returns the field manager of the client that changed the fields that a patch restores. If
+// no other manager has one of these fields, for example because it has removed them, it returns the
+// last manager that wrote the object, or "" if there is none.
+func (a *Applier) rivalOf(live client.Object, patch []byte) string {
+	var restored map[string]any
+	if json.Unmarshal(patch, &restored) != nil {
+		restored = nil // the merge failed, so the fields are unknown
+	}
+	var rival metav1.ManagedFieldsEntry
+	hasField := false
+	for _, entry := range live.GetManagedFields() {
+		var fields map[string]any
+		if entry.Manager == string(a.FieldOwner) || entry.Subresource == "status" ||
+			json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue
+		}
+		has := overlaps(fields, restored)
+		if has && !hasField || has == hasField && !entry.Time.Before(rival.Time) {
+			rival, hasField = entry, has
+		}
+	}
+	return rival.Manager
+}
+
+// overlaps reports whether a manager has one of the fields of a patch. A list counts as one field.
+func overlaps(fields, patch map[string]any) bool {
+	for key, value := range patch {
+		field, found := fields["f:"+key]
+		if !found {
+			continue
+		}
+		inner, isObject := value.(map[string]any)
+		has, _ := field.(map[string]any)
+		if !isObject || len(has) == 0 || overlaps(has, inner) {
+			return true
+		}
+	}
+	return false
+}

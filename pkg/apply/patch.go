@@ -1,0 +1,157 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/nginx-operator/pkg/denied"
+)
+
+// patch compares the declaration with the stored child, writes the difference, and returns the
+// stored child.
+func (a *Applier) patch(
+	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
+) (client.Object, error) {
+	live, err := a.read(ctx, owner, content, child, found)
+	if err == nil {
+		err = verify(ctx, content, found.gvk, child, live)
+	}
+	if err != nil {
+		return nil, err
+	}
+	declared, err := declaration(child)
+	if err != nil {
+		return nil, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	}
+	wrote, rival, err := a.write(ctx, owner, live, declared, found.drifted)
+	if err != nil {
+		return nil, fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	}
+	a.note(owner, live, found, asDeclared)
+	if wrote && found.drifted {
+		a.Memory.Update(owner, func(r *Remembered) { r.corrected(live.GetUID(), rival, time.Now()) })
+	}
+	if wrote {
+		a.wrote(ctx, found.gvk, live, VerbPatch)
+	}
+	return live, nil
+}
+
+// write changes the live object to the declaration, and reports whether it sent a request. If the
+// request corrects a drift, the rival is the field manager of the client whose change it undoes.
+func (a *Applier) write(
+	ctx context.Context, owner, live client.Object, declared []byte, corrects bool,
+) (wrote bool, rival string, err error) {
+	last := sanitizeRecord(live, a.recordOf(live))
+	patch, patchType, err := difference(a.abbreviate(live), last, declared)
+	if err == nil && patch == nil && a.recordOf(live) == string(a.record(declared)) {
+		return false, "", nil
+	}
+	if err := a.Confirm(ctx, owner); err != nil {
+		return false, "", err
+	}
+	if corrects {
+		rival = a.rivalOf(live, patch)
+	}
+	if err == nil {
+		err = a.send(ctx, patchType, patch, live, declared)
+	}
+	// If another client changed or removed the key of a list element, for example its port, the
+	// merge results in two elements with the same name, or fails. Then replace whole lists. If the
+	// API server rejects that too, the record lists fields that cannot be removed. Then ignore the
+	// record, and write the current declaration only.
+	for _, record := range [][]byte{last, []byte(noRecord)} {
+		if !errors.Is(err, errNotMerged) && !isRefused(err) {
+			break
+		}
+		if patch, err = replacing(a.abbreviate(live), record, declared); err == nil {
+			err = a.send(ctx, types.MergePatchType, patch, live, declared)
+		}
+	}
+	return err == nil, rival, err
+}
+
+// isRefused reports whether the API server's own validation rejected the content of a write. For two
+// ports with the same node port, only the message shows that
+// (pkg/registry/core/service/storage/alloc.go). A denial by admission is no reason to write
+// something else: the denied change must stay visible and be retried.
+func isRefused(err error) bool {
+	if err == nil || denied.Is(err) {
+		return false
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || strings.Contains(err.Error(), "duplicate nodePort")
+}
+
+// send sends a patch with the record of the declaration. The patch can be nil. The live object gets
+// the response.
+func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte) error {
+	patch, err := a.complete(patch, live, declared)
+	if err != nil {
+		return fmt.Errorf("failed to encode: %w", err)
+	}
+	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), a.FieldOwner)
+}
+
+// isUndone reports whether a patch would leave the live object as it is, because admission changes
+// what the patch declares. Only the API server knows that, so it is asked with a dry run. A refused
+// patch counts as one that changes the object.
+func (a *Applier) isUndone(
+	ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte,
+) (bool, error) {
+	patch, err := a.complete(patch, live, declared)
+	if err != nil {
+		return false, err
+	}
+
+	// The response is decoded into an empty object: decoding retains the keys of maps.
+	patched := emptyOf(live)
+	patched.SetNamespace(live.GetNamespace())
+	patched.SetName(live.GetName())
+	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch),
+		a.FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if isRefused(err) || apierrors.IsForbidden(err) || denied.Is(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return equality.Semantic.DeepEqual(a.withoutRecord(live), a.withoutRecord(patched)), nil
+}
+
+// withoutRecord returns the content of an object without the record of its declaration.
+func (a *Applier) withoutRecord(object client.Object) client.Object {
+	out := content(object)
+	annotations := maps.Clone(out.GetAnnotations())
+	delete(annotations, a.Annotation)
+	out.SetAnnotations(annotations)
+	return out
+}
+
+// complete adds the record of the declaration to a patch, which can be nil. It also adds the UID
+// and the resourceVersion as preconditions, so that the patch applies to this version of this
+// object only. Otherwise a change between the read and the patch would be remembered as declared.
+func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([]byte, error) {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	if patch != nil {
+		if err := json.Unmarshal(patch, &object.Object); err != nil {
+			return nil, err
+		}
+	}
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	if err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object.Object)
+}

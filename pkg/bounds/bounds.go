@@ -1,0 +1,122 @@
+// Package bounds limits input that other clients write. Everything that a tenant can store or post
+// is checked before it is decoded into Go types, because some types compute on their input. For the
+// reasons, see docs/adr/0019-bounds-of-what-is-read.md.
+package bounds
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+
+	kjson "sigs.k8s.io/json"
+)
+
+const (
+	// MaxBytes bounds one object as JSON. The API server accepts no request of more than 3 MiB.
+	MaxBytes = 3 << 20
+	// MaxDepth bounds the nesting of maps and lists in an object. The deepest field, an expression
+	// of an affinity, has less than 20 levels. The API server's records of field managers are about
+	// twice as deep.
+	MaxDepth = 64
+	// MaxValues bounds the values of an object, so that a decoder cannot create more than a few MiB
+	// from a small text. An object that uses every field has some hundreds of values, and the same
+	// number for each field manager that owns all of them.
+	MaxValues = 16_384
+	// maxStoredValues bounds the values of a converted object. An object of 1.5 MiB is the largest
+	// that etcd accepts, and each element of its lists has at least six bytes. Every stored object
+	// can therefore be converted. This matters because one object that cannot be converted fails
+	// the whole list.
+	maxStoredValues = 256 << 10
+	// maxStoredDepth is the limit of the decoders of Go and of the API server.
+	maxStoredDepth = 10_000
+
+	// MaxQuantityLength is the maximum length of a quantity.
+	MaxQuantityLength = 32
+	// QuantityPattern matches a quantity that is cheap to compute. The parser of Kubernetes computes
+	// the power of ten, however large the exponent is.
+	QuantityPattern = `^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+)
+
+var quantity = regexp.MustCompile(QuantityPattern)
+
+// JSON returns an error if a JSON text exceeds the bounds for decoding. It does not check whether
+// the text is valid, and allocates no memory.
+func JSON(raw []byte) error { return within(raw, MaxDepth, MaxValues) }
+
+// Stored returns an error if the API server cannot have stored a JSON text as an object. The API
+// server stores UTF-8, and a decoder replaces each invalid byte by three.
+func Stored(raw []byte) error {
+	if err := within(raw, maxStoredDepth, maxStoredValues); err != nil {
+		return err
+	}
+	if !utf8.Valid(raw) {
+		return errors.New("it is not UTF-8")
+	}
+	return nil
+}
+
+// Values returns an error if a JSON text has more than the given number of values.
+func Values(raw []byte, most int) error { return within(raw, MaxDepth, most) }
+
+func within(raw []byte, maxDepth, maxValues int) error {
+	if len(raw) > MaxBytes {
+		return fmt.Errorf("it has %d bytes, the limit is %d", len(raw), MaxBytes)
+	}
+	depth, values, inText := 0, 1, false
+	for i := 0; i < len(raw); i++ {
+		switch char := raw[i]; {
+		case inText && char == '\\':
+			i++
+		case char == '"':
+			inText = !inText
+		case inText:
+		case char == '{', char == '[':
+			depth, values = depth+1, values+1
+		case char == '}', char == ']':
+			depth--
+		case char == ',':
+			values++
+		}
+		if depth > maxDepth {
+			return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
+		}
+		if values > maxValues {
+			return fmt.Errorf("it has more than %d values", maxValues)
+		}
+	}
+	return nil
+}
+
+// Read decodes a JSON object within the bounds. Duplicate fields are an error, because decoders
+// differ in which of them they use.
+func Read(raw []byte) (map[string]any, error) {
+	if err := JSON(raw); err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	faults, err := kjson.UnmarshalStrict(raw, &object)
+	if err == nil {
+		err = errors.Join(faults...)
+	}
+	return object, err
+}
+
+// QuantityRule describes a valid quantity.
+const QuantityRule = "a quantity has at most 32 characters, two digits in its exponent and no fraction there; " +
+	"write it with a suffix, for example 500m, 128Mi or 2G"
+
+// IsQuantity reports whether a value is a quantity that is cheap to compute.
+func IsQuantity(value any) bool {
+	var text string
+	switch value := value.(type) {
+	case int64:
+		return true
+	case float64:
+		text = strconv.FormatFloat(value, 'g', -1, 64)
+	case string:
+		text = value
+	}
+	return len(text) <= MaxQuantityLength && quantity.MatchString(text)
+}

@@ -1,0 +1,185 @@
+// Package manager creates the manager of an operator: the leader election, the ports, the webhooks
+// with their guard, and the settings of its controllers.
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/example/nginx-operator/pkg/guard"
+	"github.com/example/nginx-operator/pkg/lists"
+	"github.com/example/nginx-operator/pkg/serving"
+)
+
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	// retryPeriod bounds the handover after a clean stop to two seconds: a standby requests the
+	// Lease after one to 2.2 times this period. The leader renews the Lease in this period too.
+	retryPeriod = 850 * time.Millisecond
+	// shutdownTimeout is less than the Pod's terminationGracePeriodSeconds, because the Lease is
+	// released after it.
+	shutdownTimeout = 8 * time.Second
+	// webhookLinger is the time that the webhooks keep answering during a shutdown, because nodes
+	// take a second or two to update the Service. It is less than the Pod's
+	// terminationGracePeriodSeconds too.
+	webhookLinger = 5 * time.Second
+	// reachPatience bounds the request for the API server's version.
+	reachPatience = 10 * time.Second
+)
+
+// ErrRestart is in the error of a runnable that ends the process cleanly, because only another process
+// can continue.
+var ErrRestart = errors.New("the process ends, and has to be started again")
+
+// Config has the settings in which operators differ.
+type Config struct {
+	// Name is the name of the operator, and the prefix of the name of the Lease.
+	Name    string
+	Options *Options
+	Scheme  *runtime.Scheme
+	Cache   cache.Options
+	// Mapper returns the mapper of the manager. If it is nil, the manager discovers the kinds.
+	Mapper func(*rest.Config, *http.Client) (meta.RESTMapper, error)
+	// Warmup makes a standby fill its caches, for webhooks that read from them. Otherwise the
+	// informers of controllers start with the election.
+	Warmup bool
+	// Guard has the settings of the guard that Options does not have.
+	Guard guard.Options
+}
+
+// Manager is a manager with webhooks and their guard.
+type Manager struct {
+	ctrl.Manager
+	Guard    *guard.Guard
+	options  *Options
+	webhooks *serving.Webhooks
+	turns    *serving.Turns
+	// live and ready are the checks of /healthz and /readyz. The probes of ctrl.Manager are
+	// disabled.
+	live, ready map[string]healthz.Checker
+}
+
+// Connect sets the logger of all packages, and returns the configuration of the cluster after its
+// API server has answered. A wrong address therefore causes one clear error instead of retries.
+func Connect(opts *Options, logger logr.Logger, userAgent string) (*rest.Config, error) {
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("failed to find a cluster: %w; run inside one or set KUBECONFIG", err)
+	}
+	cfg.QPS, cfg.Burst, cfg.UserAgent = opts.KubeAPIQPS, opts.KubeAPIBurst, userAgent
+	// Compression also applies to watches, and costs more than it saves in a cluster's network.
+	cfg.DisableCompression = true
+	cfg.Wrap(lists.Wrap)
+	hurried := rest.CopyConfig(cfg)
+	hurried.Timeout = reachPatience
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(hurried)
+	if err != nil {
+		return nil, fmt.Errorf("failed to configure the API client: %w", err)
+	}
+	if _, err := discoveryClient.ServerVersion(); err != nil {
+		return nil, fmt.Errorf("failed to reach the API server %s: %w", cfg.Host, err)
+	}
+	return cfg, nil
+}
+
+// New returns a manager that is ready when its webhooks answer. The cache does not affect
+// readiness: the manager fills it through the webhooks, and the API server only reaches ready Pods.
+func New(cfg *rest.Config, c Config) (*Manager, error) {
+	opts := c.Options
+	c.Guard.Name, c.Guard.Namespace, c.Guard.Secret = c.Name, opts.OperatorNamespace, opts.WebhookSecretName
+	c.Guard.OLM, c.Guard.CSV = opts.OLM, opts.ClusterServiceVersion
+	c.Guard.Endpoint = guard.Endpoint{Namespace: opts.OperatorNamespace, Name: opts.WebhookServiceName, URL: opts.WebhookURL}
+	lifecycleGuard, err := guard.New(cfg, c.Guard)
+	if err != nil {
+		return nil, err
+	}
+	certificate := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: lifecycleGuard.GetCertificate}
+	turns := serving.NewTurns()
+	webhooks := serving.NewWebhooks(opts.WebhookBindAddress, certificate, turns, c.Guard.ConversionPath, webhookLinger)
+	mgr, err := newManager(cfg, c, webhooks)
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the manager: %w", err)
+	}
+	out := &Manager{
+		Manager: mgr, Guard: lifecycleGuard, options: opts, webhooks: webhooks, turns: turns,
+		live: map[string]healthz.Checker{}, ready: map[string]healthz.Checker{},
+	}
+	if err := out.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(webhooks.StartedChecker())); err != nil {
+		return nil, fmt.Errorf("failed to add the readiness check: %w", err)
+	}
+	return out, nil
+}
+
+// AddHealthzCheck adds a check to /healthz. Call it before Start.
+func (m *Manager) AddHealthzCheck(name string, check healthz.Checker) error {
+	m.live[name] = serving.Cached(check)
+	return nil
+}
+
+// AddReadyzCheck adds a check to /readyz. Call it before Start.
+func (m *Manager) AddReadyzCheck(name string, check healthz.Checker) error {
+	m.ready[name] = serving.Cached(check)
+	return nil
+}
+
+func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (ctrl.Manager, error) {
+	return ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:         c.Scheme,
+		MapperProvider: c.Mapper,
+		Cache:          c.Cache,
+		Client:         client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		// See ports.go.
+		Metrics:                       metricsserver.Options{BindAddress: disabled},
+		HealthProbeBindAddress:        disabled,
+		WebhookServer:                 webhooks,
+		LeaderElection:                c.Options.LeaderElect,
+		LeaderElectionID:              c.Name + ".operator.example.com",
+		LeaderElectionNamespace:       c.Options.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		Controller:                    config.Controller{EnableWarmup: ptr.To(c.Warmup), CacheSyncTimeout: cacheSyncTimeout},
+	})
+}
+
+// Start runs the guard and the manager, and returns after both and the webhooks have ended. The
+// guard is not a runnable of the manager, because the manager fills its cache first, and that
+// requires the guard. ErrRestart is a clean end: the webhooks keep answering for a while.
+func (m *Manager) Start(ctx context.Context) error {
+	if err := m.addPorts(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.Guard.Start(log.IntoContext(ctx, ctrl.Log)) })
+	group.Go(func() error { return m.Manager.Start(ctx) })
+	if err := group.Wait(); err != nil && !errors.Is(err, ErrRestart) {
+		return fmt.Errorf("operator ended: %w", err)
+	}
+	return m.webhooks.Wait()
+}

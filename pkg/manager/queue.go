@@ -1,0 +1,100 @@
+package manager
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const (
+	// freeShare is the number of requests of a namespace before it loses priority.
+	freeShare = 32
+	// halfLife is the time in which the demand of a namespace decreases by half.
+	halfLife = 10 * time.Second
+	// maxDemands bounds the number of namespaces with a known demand. Above it, namespaces with
+	// almost no demand are removed.
+	maxDemands = 4096
+)
+
+// fairQueue is the priority queue of controller-runtime, shared fairly by namespaces: a namespace
+// with more requests gets a lower priority, so no namespace waits for the thousand objects of
+// another one. A namespace loses one step of priority each time its demand doubles. Unchanged
+// objects (the first list, a resync) still have the lowest priority.
+type fairQueue struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	now func() time.Time
+
+	mu      sync.Mutex
+	demands map[string]demand
+}
+
+// demand is the number of requests of a namespace up to a time. Older requests count less.
+type demand struct {
+	amount float64
+	at     time.Time
+}
+
+// newFairQueue creates the queue for controller.Options.
+func newFairQueue(
+	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
+) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	inner := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter })
+	return &fairQueue{PriorityQueue: inner, now: time.Now, demands: map[string]demand{}}
+}
+
+// Add implements workqueue.TypedInterface.
+func (q *fairQueue) Add(request reconcile.Request) {
+	q.AddWithOpts(priorityqueue.AddOpts{}, request)
+}
+
+// AddAfter implements workqueue.TypedDelayingInterface.
+func (q *fairQueue) AddAfter(request reconcile.Request, after time.Duration) {
+	q.AddWithOpts(priorityqueue.AddOpts{After: after}, request)
+}
+
+// AddRateLimited implements workqueue.TypedRateLimitingInterface.
+func (q *fairQueue) AddRateLimited(request reconcile.Request) {
+	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
+}
+
+// AddWithOpts implements priorityqueue.PriorityQueue.
+func (q *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
+	asked := ptr.Deref(opts.Priority, 0)
+	for _, request := range requests {
+		priority := asked
+		// A worker requeues a request with the priority that was set here, and that priority stays.
+		if asked == 0 || asked == handler.LowPriority {
+			priority -= q.steps(request.Namespace)
+		}
+		opts.Priority = &priority
+		q.PriorityQueue.AddWithOpts(opts, request)
+	}
+}
+
+// steps adds a request to the demand of a namespace, and returns the number of priority steps that
+// the namespace has lost.
+func (q *fairQueue) steps(namespace string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	if len(q.demands) >= maxDemands {
+		for key, found := range q.demands {
+			if found.left(now) < 1 {
+				delete(q.demands, key)
+			}
+		}
+	}
+	amount := q.demands[namespace].left(now) + 1
+	q.demands[namespace] = demand{amount, now}
+	return int(math.Log2(max(amount/freeShare, 1)))
+}
+
+func (d demand) left(now time.Time) float64 {
+	return d.amount * math.Exp2(-float64(now.Sub(d.at))/float64(halfLife))
+}

@@ -1,0 +1,98 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/example/nginx-operator/pkg/access"
+	"github.com/example/nginx-operator/pkg/lists"
+)
+
+// identity is what an informer has of an object. The metadata of one object can have hundreds of KiB,
+// and a cluster can have a hundred thousand ConfigMaps and Secrets.
+type identity struct{ namespace, name, resourceVersion string }
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor.
+func (i *identity) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: i.namespace, Name: i.name, ResourceVersion: i.resourceVersion}
+}
+
+// GetObjectKind implements runtime.Object, which the items of a list have to be.
+func (i *identity) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object. An identity never changes.
+func (i *identity) DeepCopyObject() runtime.Object { return i }
+
+// identify is the transform of the informers.
+func identify(object any) (any, error) {
+	switch object.(type) {
+	case *identity, cache.DeletedFinalStateUnknown:
+		return object, nil
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the metadata of a %T: %w", object, err)
+	}
+	return &identity{accessor.GetNamespace(), accessor.GetName(), accessor.GetResourceVersion()}, nil
+}
+
+// informer watches the metadata of objects.
+type informer struct {
+	cache.SharedIndexInformer
+	ended func()
+}
+
+func newInformer(
+	watcher metadata.Interface, resource schema.GroupVersionResource, namespace string, permissions *access.Namespaces,
+) informer {
+	objects := watcher.Resource(resource).Namespace(namespace)
+	source := cache.ToListerWatcherWithContext(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return objects.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return objects.Watch(ctx, options)
+		},
+	})
+	decode := func(raw []byte, isJSON bool) (runtime.Object, error) {
+		out := &metav1.PartialObjectMetadata{}
+		return out, lists.Decode(raw, isJSON, out)
+	}
+	keep := func(item runtime.Object) (runtime.Object, error) {
+		kept, err := identify(item)
+		if err != nil {
+			return nil, err
+		}
+		return kept.(*identity), nil
+	}
+	permitted, ended := permissions.Add(lists.NewListWatch(source, decode, keep), namespace, resource.Resource, func() bool { return true })
+	out := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, watcher),
+		&metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{ObjectDescription: resource.Resource})
+	utilruntime.Must(out.SetTransform(identify)) // it has not started
+	return informer{out, ended}
+}
+
+// resourceVersion returns the resourceVersion of an object, or "" if the informer does not have it.
+func (i informer) resourceVersion(key types.NamespacedName) string {
+	item, found, err := i.GetIndexer().GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
+	if err != nil || !found {
+		return ""
+	}
+	return item.(*identity).resourceVersion
+}
+
+// RunWithContext implements cache.SharedInformer.
+func (i informer) RunWithContext(ctx context.Context) {
+	defer i.ended()
+	i.SharedIndexInformer.RunWithContext(ctx)
+}

@@ -1,0 +1,143 @@
+package serving
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/example/nginx-operator/pkg/untrusted"
+)
+
+const (
+	// waitForMemory bounds the time that a review waits for memory.
+	waitForMemory = 5 * time.Second
+	// transferGrace and transferRate bound the transfers of a slow client. The client of a review
+	// with memory gets transferGrace to send the body and to read the answer, and a second more for
+	// each transferRate bytes. The time of the handler does not count. Every lookAgain, a client
+	// without time is disconnected if another review waits for memory.
+	transferGrace, transferRate = 500 * time.Millisecond, 16 << 20
+	lookAgain                   = 100 * time.Millisecond
+	// rememberedAddresses is more than the number of addresses that can have connections at the
+	// same time.
+	rememberedAddresses = 2 * maxConnections
+)
+
+// lane has the memory for reviews of one kind.
+type lane struct {
+	memory *semaphore.Weighted
+	// waiting is the number of reviews that wait for memory.
+	waiting atomic.Int64
+	mu      sync.Mutex
+	// addresses has a *semaphore.Weighted of 1 for each address. Only one review of an address at a
+	// time waits for memory, so the addresses alternate.
+	addresses *lru.Cache
+	// turns share the processor between reviews with memory.
+	turns *Turns
+	// panics bounds the log lines of handlers that panic.
+	panics *untrusted.Limit
+}
+
+func newLane(total int64, turns *Turns) *lane {
+	return &lane{
+		memory: semaphore.NewWeighted(total), addresses: lru.New(rememberedAddresses),
+		turns: turns, panics: untrusted.NewLimit(),
+	}
+}
+
+// acquire takes memory for a review, after the other reviews of the address that wait for it.
+func (l *lane) acquire(ctx context.Context, host string, weight int64) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, waitForMemory)
+	defer cancel()
+	first := l.firstOf(host)
+	if err := first.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer first.Release(1)
+	l.waiting.Add(1)
+	defer l.waiting.Add(-1)
+	if err := l.memory.Acquire(ctx, weight); err != nil {
+		return nil, err
+	}
+	return func() { l.memory.Release(weight) }, nil
+}
+
+// firstOf returns the semaphore of an address.
+func (l *lane) firstOf(host string) *semaphore.Weighted {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, found := l.addresses.Get(host); found {
+		return known.(*semaphore.Weighted)
+	}
+	added := semaphore.NewWeighted(1)
+	l.addresses.Add(host, added)
+	return added
+}
+
+// serve calls a handler for a review that has memory and whose first bytes were read.
+func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, first []byte) {
+	defer l.recoverPanic(w, r)
+	client := &transfer{w, r.Body, l, connectionOf(r).abort, transferGrace}
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(first), client))
+	l.turns.serve(whileBusy(next), client, r)
+}
+
+// recoverPanic answers with an HTTP error if a handler panics. The stack is the operator's own text,
+// so it is logged completely.
+func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
+	if panicked := recover(); panicked != nil {
+		l.panics.Logger(log.FromContext(r.Context())).Error(fmt.Errorf("panic: %v", panicked), "Failed to answer a review",
+			"path", r.URL.Path, "stack", untrusted.Own(debug.Stack()))
+		http.Error(w, "the review could not be answered", http.StatusInternalServerError)
+	}
+}
+
+// transfer is the body and the answer of a review with memory. It resets the connection when the
+// client has no time left and another review waits: a slow API server without competition is served. A
+// deadline would not suffice: after a failed write, TLS waits five seconds for the client.
+type transfer struct {
+	http.ResponseWriter
+	io.Reader
+	of    *lane
+	reset func()
+	// left is the time for which the client can still make the handler wait.
+	left time.Duration
+}
+
+func (t *transfer) Read(p []byte) (int, error) { return t.measure(t.Reader.Read, p) }
+
+func (t *transfer) Write(p []byte) (int, error) { return t.measure(t.ResponseWriter.Write, p) }
+
+// Unwrap lets http.ResponseController find the server's ResponseWriter.
+func (t *transfer) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+func (t *transfer) measure(move func([]byte) (int, error), p []byte) (int, error) {
+	moving, stop := context.WithCancel(context.Background())
+	defer stop()
+	defer time.AfterFunc(t.left, func() { t.resetForOthers(moving) }).Stop()
+	began := time.Now()
+	n, err := move(p)
+	t.left += time.Duration(n)*time.Second/transferRate - time.Since(began)
+	return n, err
+}
+
+// resetForOthers resets the connection as soon as another review waits, unless the read or the write
+// has ended.
+func (t *transfer) resetForOthers(moving context.Context) {
+	switch {
+	case moving.Err() != nil:
+	case t.of.waiting.Load() > 0:
+		t.reset()
+	default:
+		time.AfterFunc(lookAgain, func() { t.resetForOthers(moving) })
+	}
+}

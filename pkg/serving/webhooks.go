@@ -1,0 +1,184 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/example/nginx-operator/pkg/review"
+)
+
+const (
+	// small is the maximum length of reviews in the lane for small reviews. It is also the part of
+	// a larger body that must arrive before the review reserves memory, so a client that sends
+	// nothing delays no other client. The limit of connections bounds these parts.
+	small = 64 << 10
+	// largestAdmission is two objects of 3 MiB, the largest that the API server accepts, and the
+	// envelope.
+	largestAdmission = 7 << 20
+	// largestConversion is a page of 10,000 objects of 6 KiB, which the API server converts with
+	// one request.
+	largestConversion = 60 << 20
+	// decoded is the memory of a review in multiples of its length. leastDecoded is the memory of
+	// the smallest review.
+	decoded, leastDecoded = 8, 32 << 10
+	// residentConversion is the memory of the largest conversion. The handler reads, converts, and
+	// writes one object at a time.
+	residentConversion = 32 << 20
+	// readAdmission and readConversion bound the time to read a body. A conversion converts its
+	// objects during that time.
+	readAdmission, readConversion = 10 * time.Second, 30 * time.Second
+)
+
+// Webhooks is the server of the webhooks. No client can use all of its memory or all of its
+// connections.
+//
+// It continues to answer for a while after the manager has stopped: the API server calls it until
+// the nodes have removed the Pod from the Service, and a failed conversion is a failed read. The
+// manager does not wait for it, and releases the Lease immediately.
+type Webhooks struct {
+	webhook.Server
+	port           Port
+	conversionPath string
+	linger         time.Duration
+	lingers        atomic.Bool
+	// small, admission, and conversion have the memory for reviews.
+	small, admission, conversion *lane
+	started                      chan struct{}
+	ended                        chan error
+}
+
+// NewWebhooks returns a server at an address (host:port). The configuration needs a certificate. A
+// handler at the conversion path gets a body of at most 60 MiB and can decode 32 MiB at a time. Any
+// other handler gets a body of at most 7 MiB. Small reviews take the turns of all ports. Larger ones
+// have turns of their own, so that no small one waits for them.
+func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPath string, linger time.Duration) *Webhooks {
+	mux, slow := http.NewServeMux(), NewTurns()
+	s := &Webhooks{
+		Server:         webhook.NewServer(webhook.Options{WebhookMux: mux}),
+		conversionPath: conversionPath,
+		linger:         linger,
+		small:          newLane(32<<20, turns),
+		admission:      newLane(decoded*largestAdmission, slow),
+		conversion:     newLane(2*residentConversion, slow),
+		started:        make(chan struct{}),
+		ended:          make(chan error, 1),
+	}
+	s.port = Port{Name: "webhook", Address: address, TLS: config, Turns: turns, Handler: s.closeWhileItLingers(mux)}
+	return s
+}
+
+// closeWhileItLingers makes clients close their connection after a request that is answered during a
+// shutdown, so that they open the next one to another replica. When the server ends, only
+// connections are left that nobody used for a while. Otherwise the API server would lose each
+// request that it sends at that moment.
+func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.lingers.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Register adds a handler. The handler of an admission.Webhook gets no review that exceeds
+// pkg/bounds.
+func (s *Webhooks) Register(path string, hook http.Handler) {
+	if path == s.conversionPath {
+		s.Server.Register(path, s.limit(hook, s.conversion, largestConversion, residentConversion, readConversion))
+		return
+	}
+	if admitting, ok := hook.(*admission.Webhook); ok {
+		hook = review.BoundedHandler(admitting.Handler)
+	}
+	s.Server.Register(path, s.limit(hook, s.admission, largestAdmission, decoded*largestAdmission, readAdmission))
+}
+
+// limit calls the handler for reviews of known length if there is memory for them. The handler
+// reads the body while it arrives.
+func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64, timeout time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength < 0 {
+			http.Error(w, "the request needs a Content-Length", http.StatusLengthRequired)
+			return
+		}
+		if r.ContentLength > longest {
+			http.Error(w, fmt.Sprintf("the body has %d bytes, the limit is %d; list fewer objects at a time (limit)",
+				r.ContentLength, longest), http.StatusRequestEntityTooLarge)
+			return
+		}
+		EndTurn(r.Context())
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
+		first := make([]byte, min(r.ContentLength, small))
+		if _, err := io.ReadFull(r.Body, first); err != nil {
+			http.Error(w, "failed to read the body: "+err.Error(), http.StatusRequestTimeout)
+			return
+		}
+		into, weight := large, min(max(r.ContentLength*decoded, leastDecoded), resident)
+		if r.ContentLength <= small {
+			into = s.small
+		}
+		release, err := into.acquire(r.Context(), hostOf(r.RemoteAddr), weight)
+		if err != nil {
+			refuse(w, "too many reviews are being answered; try again later")
+			return
+		}
+		defer release()
+		into.serve(next, w, r, first)
+	})
+}
+
+// Start serves until the context ends or serving fails.
+func (s *Webhooks) Start(ctx context.Context) error {
+	server, err := s.port.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	close(s.started)
+	failed := make(chan error, 1)
+	go func() {
+		err := errors.Join(server.Start(serving), server.Server.Close())
+		failed <- err
+		s.ended <- err
+	}()
+	select {
+	case err := <-failed:
+		stop()
+		return err
+	case <-ctx.Done():
+		s.lingers.Store(true)
+		time.AfterFunc(s.linger, stop)
+		return nil
+	}
+}
+
+// Wait returns after the server has ended. Call it only after Start.
+func (s *Webhooks) Wait() error { return <-s.ended }
+
+// StartedChecker returns a check that fails until the server answers a handshake.
+func (s *Webhooks) StartedChecker() healthz.Checker {
+	return func(request *http.Request) error {
+		select {
+		case <-s.started:
+		default:
+			return errors.New("the webhook server has not started")
+		}
+		// The guard checks the certificate.
+		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+		conn, err := dialer.DialContext(request.Context(), "tcp", s.port.Address)
+		if err != nil {
+			return fmt.Errorf("failed to reach the webhook server: %w", err)
+		}
+		return conn.Close()
+	}
+}

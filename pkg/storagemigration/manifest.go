@@ -1,0 +1,71 @@
+package storagemigration
+
+import (
+	"fmt"
+	"os"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+const manifestKind = "StorageVersionMigration"
+
+// kubeMigratorGroup is the API group of kube-storage-version-migrator. Its spec.resource also has
+// the version.
+const kubeMigratorGroup = "migration.k8s.io"
+
+// apis are the APIs of StorageVersionMigrations, in the order of preference: Kubernetes 1.37,
+// Kubernetes 1.35 and 1.36, and kube-storage-version-migrator.
+var apis = []schema.GroupVersionKind{
+	{Group: "storagemigration.k8s.io", Version: "v1", Kind: manifestKind},
+	{Group: "storagemigration.k8s.io", Version: "v1beta1", Kind: manifestKind},
+	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
+}
+
+// Load reads the StorageVersionMigration of a CRD from a file. Its API is storagemigration.k8s.io/v1,
+// and its name that of the CRD. Errors name the file and, for a wrong value, the field.
+func Load(file, crd string) (*unstructured.Unstructured, error) {
+	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the storage migration: %w", err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
+		return nil, fmt.Errorf("failed to read the storage migration in %s: %w", file, err)
+	}
+	field := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(object.Object, path...)
+		return value
+	}
+	group, resource := field("spec", "resource", "group"), field("spec", "resource", "resource")
+	for _, want := range []struct{ field, is, want string }{
+		{"kind", object.GetKind(), manifestKind},
+		{"metadata.name", object.GetName(), crd},
+		{"spec.resource", resource + "." + group, crd},
+	} {
+		if want.is != want.want {
+			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
+		}
+	}
+	return object, nil
+}
+
+// forCRD returns the manifest as an object of an API, for the current generation of a CRD. The CRD
+// owns the object, so the object is deleted with the CRD.
+func forCRD(
+	manifest *unstructured.Unstructured, api schema.GroupVersionKind, crd *apiextensionsv1.CustomResourceDefinition,
+) (*unstructured.Unstructured, error) {
+	object := manifest.DeepCopy()
+	object.SetGroupVersionKind(api)
+	object.SetAnnotations(map[string]string{generationAnnotation: generationOf(crd)})
+	object.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
+	}})
+	if api.Group != kubeMigratorGroup {
+		return object, nil
+	}
+	return object, unstructured.SetNestedField(object.Object, storedVersion(crd), "spec", "resource", "version")
+}

@@ -1,0 +1,140 @@
+package storagemigration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// widgetKind is the kind of the objects, and crdName is the name of its CRD.
+var widgetKind = schema.GroupVersionKind{Group: "example.com", Version: newer, Kind: "Widget"}
+
+const crdName = "widgets.example.com"
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	scheme.AddKnownTypeWithName(widgetKind, &metav1.PartialObjectMetadata{})
+	scheme.AddKnownTypeWithName(widgetKind.GroupVersion().WithKind("WidgetList"), &metav1.PartialObjectMetadataList{})
+	return scheme
+}
+
+func newWidget(name string) *metav1.PartialObjectMetadata {
+	widget := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	widget.SetGroupVersionKind(widgetKind)
+	return widget
+}
+
+// rewriterWith returns a rewriter for a number of objects, and the number of writes. Each write
+// gets the result of answer.
+func rewriterWith(t *testing.T, objects int, answer func(name string) error) (*rewriter, *atomic.Int32) {
+	t.Helper()
+	builder := fake.NewClientBuilder().WithScheme(newScheme())
+	for i := range objects {
+		builder = builder.WithObjects(newWidget(fmt.Sprintf("web-%03d", i)))
+	}
+	writes := &atomic.Int32{}
+	builder = builder.WithInterceptorFuncs(interceptor.Funcs{
+		SubResourcePatch: func(
+			_ context.Context, _ client.Client, subresource string, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
+		) error {
+			writes.Add(1)
+			data, err := patch.Data(object)
+			if err != nil || subresource != "status" || !strings.HasPrefix(string(data), `{"metadata":{"resourceVersion":"`) {
+				t.Errorf("a patch of %s: %s, %v", subresource, data, err)
+			}
+			return answer(object.GetName())
+		},
+	})
+	return &rewriter{client: builder.Build(), kind: widgetKind}, writes
+}
+
+// TestRefusedObjectsAreNamed verifies that a refused object does not stop the others. An object
+// that changed or was deleted counts as rewritten, and a denial does not, whatever its code.
+func TestRefusedObjectsAreNamed(t *testing.T) {
+	resource := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	r, writes := rewriterWith(t, 30, func(name string) error {
+		switch name {
+		case "web-004":
+			return apierrors.NewForbidden(resource, name, errors.New("a policy"))
+		case "web-007":
+			return &apierrors.StatusError{ErrStatus: metav1.Status{
+				Code: http.StatusConflict, Message: `admission webhook "policy.example.com" denied the request: a policy`,
+			}}
+		case "web-011":
+			return apierrors.NewConflict(resource, name, errors.New("it changed"))
+		case "web-012":
+			return apierrors.NewNotFound(resource, name)
+		}
+		return nil
+	})
+	p := rewriteProgress{}
+	err := r.rewrite(t.Context(), &p)
+	if err != nil || p.rewritten != 28 || writes.Load() != 30 {
+		t.Errorf("%d of %d writes, %v", p.rewritten, writes.Load(), err)
+	}
+	if failed := p.failed; len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") ||
+		!strings.Contains(failed[1].String(), "shop/web-007: ") || !strings.Contains(failed[1].String(), "a policy") {
+		t.Errorf("refused: %v", failed)
+	}
+	// Only the refused objects are retried.
+	err = r.rewrite(t.Context(), &p)
+	if err != nil || writes.Load() != 32 || len(p.failed) != 2 {
+		t.Errorf("the second time %d writes in all, %v, %v", writes.Load(), p.failed, err)
+	}
+}
+
+// TestHopelessRewriteEnds verifies that a rewrite ends before it has tried all objects if the API server
+// stores none.
+func TestHopelessRewriteEnds(t *testing.T) {
+	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
+	if err := r.rewrite(t.Context(), &rewriteProgress{}); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
+		t.Errorf("error %v", err)
+	}
+	if n := writes.Load(); n < hopelessAfter || n >= hopelessAfter+2*rewritesAtOnce {
+		t.Errorf("%d writes", n)
+	}
+}
+
+// TestPassingFailures verifies that a few temporary failures do not end a rewrite.
+func TestPassingFailures(t *testing.T) {
+	n := atomic.Int32{}
+	r, _ := rewriterWith(t, 100, func(string) error {
+		if n.Add(1)%2 == 0 {
+			return apierrors.NewInternalError(errors.New("no webhook answers"))
+		}
+		return nil
+	})
+	p := rewriteProgress{}
+	if err := r.rewrite(t.Context(), &p); err != nil || p.rewritten != 50 || len(p.failed) != 50 {
+		t.Errorf("%d objects, %d refused, %v", p.rewritten, len(p.failed), err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	var failed []refused
+	for i := range 5 {
+		object := &metav1.PartialObjectMetadata{}
+		object.Namespace, object.Name = "shop", fmt.Sprintf("web-%d", i)
+		failed = append(failed, refused{object, errors.New("refused")})
+	}
+	const want = "5 objects could not be rewritten, and the operator retries: " +
+		"shop/web-0: refused; shop/web-1: refused; shop/web-2: refused; and 2 more"
+	if got := describe(failed).Error(); got != want {
+		t.Errorf("%s", got)
+	}
+}
