@@ -42,8 +42,8 @@ var version = "dev"
 const (
 	// A reconcile is bounded to a minute, so one that runs for three is stuck.
 	stuckAfter = 3 * time.Minute
-	// An object whose reconcile failed has another one after a minute at the latest, so a leader that ends none for ten, though objects
-	// wait, is stuck.
+	// An object whose reconcile failed has another one after a minute at the latest, so a leader
+	// that ends none for ten, though objects wait, is stuck.
 	idleAfter = 10 * time.Minute
 )
 
@@ -182,7 +182,8 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	return nil
 }
 
-// setupVersions adds the reads at each version of the API. At the deprecated one every answer has a warning, which the log is spared.
+// setupVersions adds the reads at each version of the API. At the deprecated one every answer has a
+// warning, which the log is spared.
 func setupVersions(mgr ctrl.Manager, namespaces []string) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Every manifest in the directory decodes strictly into the type that its kind names, and none is forgotten here.
+// Every manifest in the directory decodes strictly into the type that its kind names, and none is
+// forgotten here.
 func TestEveryAssetDecodes(t *testing.T) {
 	decoders := map[string]func(string) (any, error){
 		"configmap.yaml":           func(f string) (any, error) { return decode[corev1.ConfigMap](f) },
@@ -79,7 +80,8 @@ func TestNginxConf(t *testing.T) {
 	}
 }
 
-// No text of a spec ends the word that it is printed as: not in the main context, where load_module stands, and not in a server.
+// No text of a spec ends the word that it is printed as: not in the main context, where load_module
+// stands, and not in a server.
 func TestNginxConfQuotes(t *testing.T) {
 	attack := "a; load_module /x.so; env A\"; user root; #\\"
 	conf, err := NginxConf(NginxConfParams{

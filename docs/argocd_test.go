@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// healths is what Argo CD's health check says of each status of the golden files, by the name of its file in
-// internal/status/testdata: its health, and how the message begins.
+// healths is what Argo CD's health check says of each status of the golden files, by the name of
+// its file in internal/status/testdata: its health, and how the message begins.
 var healths = map[string][2]string{
 	"status-blocked":                     {"Degraded", "ReferenceNotFound: "},
 	"status-blocked-at-first":            {"Degraded", "ReferenceNotFound: "},
@@ -36,7 +36,8 @@ var healths = map[string][2]string{
 	"status-zero":                        {"Healthy", "ScaledToZero: "},
 }
 
-// The health check of the documentation, run as Argo CD runs it, on every status that the operator writes.
+// The health check of the documentation, run as Argo CD runs it, on every status that the operator
+// writes.
 func TestArgoCDHealth(t *testing.T) {
 	script := healthScript(t)
 	files, err := fs.Glob(repository, "internal/status/testdata/status-*.yaml")
@@ -86,8 +87,8 @@ func healthScript(t *testing.T) string {
 	return ""
 }
 
-// requireHealth runs the script on an object, as Argo CD does: with the base library and tables, the object as the global obj, and the
-// returned table as the result.
+// requireHealth runs the script on an object, as Argo CD does: with the base library and tables,
+// the object as the global obj, and the returned table as the result.
 func requireHealth(t *testing.T, script string, object map[string]any, want [2]string) {
 	t.Helper()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})

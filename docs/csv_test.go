@@ -42,8 +42,8 @@ func readBundled(t *testing.T) bundled {
 	return csv
 }
 
-// The forms of consoles offer the ConfigMaps, Secrets, and Service types that exist. The two versions have different names, because
-// consoles list both.
+// The forms of consoles offer the ConfigMaps, Secrets, and Service types that exist. The two
+// versions have different names, because consoles list both.
 func TestPickersOfTheBundle(t *testing.T) {
 	const prefix = "urn:alm:descriptor:"
 	selected := prefix + "com.tectonic.ui:select:"
@@ -74,8 +74,8 @@ func TestPickersOfTheBundle(t *testing.T) {
 	}
 }
 
-// The description names fields of the API that exist, those of the main features among them, and each permission that an
-// administrator questions. Its links lead to pages and headings.
+// The description names fields of the API that exist, those of the main features among them, and
+// each permission that an administrator questions. Its links lead to pages and headings.
 func TestDescriptionOfTheBundle(t *testing.T) {
 	description := readBundled(t).Spec.Description
 	var named []string

@@ -21,7 +21,8 @@ var (
 	textFence    = regexp.MustCompile("(?ms)^```text\n(.*?)^```$")
 )
 
-// TryIt returns the lines that the README's section "Try it" tells readers to run, and what the last of them answers.
+// TryIt returns the lines that the README's section "Try it" tells readers to run, and what the
+// last of them answers.
 func TryIt(readme string) (script, answer string, err error) {
 	section := tryItSection.FindStringSubmatch(readme)
 	if section == nil {
@@ -34,10 +35,12 @@ func TryIt(readme string) (script, answer string, err error) {
 	return scripts[0][1], answers[0][1], nil
 }
 
-// Section returns the lines that a section tells readers to run, in the only sh block under its heading.
+// Section returns the lines that a section tells readers to run, in the only sh block under its
+// heading.
 func Section(page, heading string) (string, error) { return onlyBlock(page, heading, "sh", shellFence) }
 
-// Manifests returns the manifests that a section tells readers to apply, in the only yaml block under its heading.
+// Manifests returns the manifests that a section tells readers to apply, in the only yaml block
+// under its heading.
 func Manifests(page, heading string) (string, error) {
 	return onlyBlock(page, heading, "yaml", yamlFence)
 }
@@ -54,8 +57,8 @@ func onlyBlock(page, heading, language string, fence *regexp.Regexp) (string, er
 	return blocks[0][1], nil
 }
 
-// sectionOf returns the text below a heading of the second level or deeper, up to the next one. A line of a block that
-// starts with one "#" is a comment.
+// sectionOf returns the text below a heading of the second level or deeper, up to the next one. A
+// line of a block that starts with one "#" is a comment.
 func sectionOf(page, heading string) (string, error) {
 	section := regexp.MustCompile(`(?ms)^##+ ` + regexp.QuoteMeta(heading) + `\n(.*?)(?:^##+ |\z)`).FindStringSubmatch(page)
 	if section == nil {
@@ -66,8 +69,8 @@ func sectionOf(page, heading string) (string, error) {
 
 var yamlFile = regexp.MustCompile("(?ms)^```yaml\n# ([a-z-]+\\.yaml)\n(.*?)^```$")
 
-// Files returns the files that a section tells readers to write, by name. Each is a yaml block under its heading whose
-// first line is a comment with the name.
+// Files returns the files that a section tells readers to write, by name. Each is a yaml block
+// under its heading whose first line is a comment with the name.
 func Files(page, heading string) (map[string]string, error) {
 	section, err := sectionOf(page, heading)
 	if err != nil {
@@ -85,8 +88,8 @@ func Files(page, heading string) (map[string]string, error) {
 
 var remoteDirectory = regexp.MustCompile(`https://github\.com/example/nginx-operator//(\S+)\?ref=v\S+`)
 
-// WriteOverlay writes the files of a section, a kustomize overlay, into a directory. They reference the directories of a
-// local tree of the release instead of its URL.
+// WriteOverlay writes the files of a section, a kustomize overlay, into a directory. They reference
+// the directories of a local tree of the release instead of its URL.
 func WriteOverlay(page, heading, directory, tree string) error {
 	files, err := Files(page, heading)
 	if err != nil {

@@ -64,8 +64,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// literals returns the string literals of a Go file that the function selects. The function gets the
-// name of a constant, or "" for any other literal.
+// literals returns the string literals of a Go file that the function selects. The function gets
+// the name of a constant, or "" for any other literal.
 func literals(t *testing.T, file string, counts func(name, value string) bool) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, read(t, file), 0)
@@ -206,8 +206,8 @@ var (
 	fencePattern   = regexp.MustCompile("(?ms)^( *)```([a-z]*)\n(.*?)^ *```$")
 )
 
-// anchors returns the anchors of a page: those of its headings, as GitHub creates them, and the older
-// ones of renamed headings.
+// anchors returns the anchors of a page: those of its headings, as GitHub creates them, and the
+// older ones of renamed headings.
 func anchors(page string) map[string]bool {
 	out := map[string]bool{}
 	text := fencePattern.ReplaceAllString(page, "")
@@ -338,8 +338,8 @@ func clusterRoles(t *testing.T) map[string]*rbacv1.ClusterRole {
 	return out
 }
 
-// The permissions that an operator for some namespaces has in the whole cluster are on cluster-scoped objects, and to write
-// Events. The guide and the decision say so.
+// The permissions that an operator for some namespaces has in the whole cluster are on
+// cluster-scoped objects, and to write Events. The guide and the decision say so.
 func TestClusterWidePermissions(t *testing.T) {
 	scoped := map[string]bool{
 		"mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true, "customresourcedefinitions": true,
@@ -367,9 +367,9 @@ func TestClusterWidePermissions(t *testing.T) {
 	}
 }
 
-// The operator can create Pods in every namespace and read every Secret, so its token is equivalent to
-// cluster-admin. While its RBAC permissions allow this, SECURITY.md and the guide describe it, and
-// which users must not create Pods in its namespace.
+// The operator can create Pods in every namespace and read every Secret, so its token is equivalent
+// to cluster-admin. While its RBAC permissions allow this, SECURITY.md and the guide describe it,
+// and which users must not create Pods in its namespace.
 func TestTheOperatorsTokenIsDescribed(t *testing.T) {
 	roles := clusterRoles(t)
 	may := func(verb, group, resource string) bool {

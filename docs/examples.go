@@ -22,7 +22,8 @@ var (
 	anOperand      = regexp.MustCompile(`(?m)^kind: NginxOperator$`)
 )
 
-// Fields returns the reference of the fields as one page. The directory is docs/guide, with fields.md and fields/*.md.
+// Fields returns the reference of the fields as one page. The directory is docs/guide, with
+// fields.md and fields/*.md.
 func Fields(guide fs.FS) (string, error) {
 	names, err := fs.Glob(guide, "fields/*.md")
 	if err != nil {

@@ -71,7 +71,8 @@ func TestBehaviourHasEveryFieldAndKind(t *testing.T) {
 	}
 }
 
-// A shell command quotes a URL with a question mark, because zsh interprets it as a pattern and fails.
+// A shell command quotes a URL with a question mark, because zsh interprets it as a pattern and
+// fails.
 func TestCommandsQuoteQuestionMarks(t *testing.T) {
 	unquoted := regexp.MustCompile("(?m)^.*[^\"'\\s\\w/:.-]?\\bhttps://[^\\s\"'`]*\\?.*$")
 	for page, text := range pages(t) {

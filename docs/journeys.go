@@ -29,8 +29,8 @@ type Step struct {
 	Commands []string
 	// Files are the manifests and patches that the reader saves before this step, by name.
 	Files map[string]string
-	// Answer is the text fence after the step, or the output of the command in its console fence. It is
-	// empty if the page shows no output.
+	// Answer is the text fence after the step, or the output of the command in its console fence.
+	// It is empty if the page shows no output.
 	Answer string
 	// NotRun is the reason why no test runs the step, or empty if a test runs it.
 	NotRun string

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are the objects that a NginxOperator can reference and kustomize can rename, with a pattern for
-// the last two names of a field that references one.
+// kinds are the objects that a NginxOperator can reference and kustomize can rename, with a pattern
+// for the last two names of a field that references one.
 var kinds = map[string]*regexp.Regexp{
 	"ConfigMap":             regexp.MustCompile(`(?i)^([a-z]*configMap[a-z]*\.name|[a-z]+\.[a-z]*configMapName)$`),
 	"Secret":                regexp.MustCompile(`(?i)^([a-z]*secrets?[a-z]*\.name|[a-z]+\.[a-z]*secretName)$`),
@@ -52,8 +52,8 @@ func TestKustomizeNames(t *testing.T) {
 	}
 }
 
-// everyReference returns a value of a schema that sets every reference to the lower-case kind of its
-// object, and the number of references. A value without references is nil.
+// everyReference returns a value of a schema that sets every reference to the lower-case kind of
+// its object, and the number of references. A value without references is nil.
 func everyReference(at string, schema *apiextensionsv1.JSONSchemaProps) (any, int) {
 	if schema.Items != nil && schema.Items.Schema != nil {
 		item, found := everyReference(at, schema.Items.Schema)
@@ -77,8 +77,8 @@ func everyReference(at string, schema *apiextensionsv1.JSONSchemaProps) (any, in
 	return object, sum
 }
 
-// renamedReferences renders an object with the objects that it references and a suffix for all names.
-// It returns the number of renamed references, and the paths of the others.
+// renamedReferences renders an object with the objects that it references and a suffix for all
+// names. It returns the number of renamed references, and the paths of the others.
 func renamedReferences(t *testing.T, object map[string]any, references string) (renamed int, left []string) {
 	t.Helper()
 	dir := t.TempDir()

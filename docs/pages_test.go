@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The user guide is the index of all pages. The pages on fields, the runbooks, and the decisions have indexes of their own.
+// The user guide is the index of all pages. The pages on fields, the runbooks, and the decisions
+// have indexes of their own.
 func TestUserGuideListsEveryPage(t *testing.T) {
 	const index = "docs/user-guide.md"
 	guide := read(t, index)
@@ -55,8 +56,8 @@ func TestOldestKubernetes(t *testing.T) {
 	}
 }
 
-// The page on outages describes the webhooks as they are configured: which writes fail without the operator, and how long the API server
-// waits for an answer.
+// The page on outages describes the webhooks as they are configured: which writes fail without the
+// operator, and how long the API server waits for an answer.
 func TestOutagePageDescribesWebhooks(t *testing.T) {
 	page := read(t, "docs/guide/operator-down.md")
 	fails, timeouts := 0, map[int32]int{}

@@ -39,8 +39,8 @@ func alertsOf(t *testing.T, manifest string) []alert {
 	return out
 }
 
-// Each alert links to its runbook, the index lists it with its severity, and each runbook belongs to an
-// alert.
+// Each alert links to its runbook, the index lists it with its severity, and each runbook belongs
+// to an alert.
 func TestRunbooks(t *testing.T) {
 	left := map[string]bool{}
 	files, err := fs.Glob(repository, "docs/runbooks/*.md")

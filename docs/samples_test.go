@@ -40,8 +40,9 @@ func TestTryIt(t *testing.T) {
 	}
 }
 
-// The README is one page, and its section is three commands: install from the files of this release, apply an object, and request
-// a page. No command needs a clone. The object is valid, and the page that the section shows is the object's own text.
+// The README is one page, and its section is three commands: install from the files of this
+// release, apply an object, and request a page. No command needs a clone. The object is valid, and
+// the page that the section shows is the object's own text.
 func TestTryItOfTheReadme(t *testing.T) {
 	readme := read(t, "README.md")
 	if words := len(strings.Fields(readme)); words > 700 {
@@ -78,8 +79,8 @@ func TestTryItOfTheReadme(t *testing.T) {
 	}
 }
 
-// The README starts with the two commands that work without a published release. The second one is what CI runs, and `make nightly` runs
-// the first one (hack/first-command).
+// The README starts with the two commands that work without a published release. The second one is
+// what CI runs, and `make nightly` runs the first one (hack/first-command).
 func TestFromAClone(t *testing.T) {
 	readme := read(t, "README.md")
 	script, err := docs.Section(readme, "From a clone")
@@ -190,7 +191,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The recipes: each says when to use it, names a request to an object of its own, is valid, and is in the gallery.
+// The recipes: each says when to use it, names a request to an object of its own, is valid, and is
+// in the gallery.
 func TestSamples(t *testing.T) {
 	gallery := read(t, "docs/guide/gallery.md")
 	files, err := fs.Glob(repository, "config/samples/*.yaml")
@@ -256,7 +258,8 @@ func TestBundledSamples(t *testing.T) {
 	}
 }
 
-// The page on GitOps names every field that the schema defaults inside a list, for such a field shows in a client-side diff.
+// The page on GitOps names every field that the schema defaults inside a list, for such a field
+// shows in a client-side diff.
 func TestGitOpsNamesDefaultsInsideLists(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal([]byte(read(t, "config/crd/bases/operator.example.com_nginxoperators.yaml")), crd); err != nil {
@@ -342,7 +345,8 @@ func minKubeVersion(t *testing.T) *version.Version {
 	return version.MustParseGeneric(found[1])
 }
 
-// minKubeVersion is the version of hack/tools/kubernetes-oldest, with which `make nightly` runs the integration tests.
+// minKubeVersion is the version of hack/tools/kubernetes-oldest, with which `make nightly` runs the
+// integration tests.
 func TestOldestKubernetesIsTested(t *testing.T) {
 	minimum := minKubeVersion(t)
 	pinned := regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes v(\S+)`).FindStringSubmatch(read(t, "hack/tools/kubernetes-oldest/go.mod"))

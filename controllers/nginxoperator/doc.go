@@ -1,16 +1,18 @@
-// Package nginxoperator has the controller of NginxOperators: its watches, the steps of a reconcile, the writes of
-// children and status, and the preview for the kubectl plugin.
+// Package nginxoperator has the controller of NginxOperators: its watches, the steps of a
+// reconcile, the writes of children and status, and the preview for the kubectl plugin.
 package nginxoperator
 
-// Permissions of the operator. They are the verbs that it uses, and no more: a test on a real API server compares
-// them with the audit log. OpenShift requires more. OwnerReferencesPermissionEnforcement requires updates of finalizers,
-// for owner references that block the deletion of the owner, and deletions of all kinds of children, for writes that
-// change owner references: of children of release 0.1.0, and of orphans. RestrictedEndpointsAdmission requires
-// endpointslices/restricted for EndpointSlices with the addresses of Pods.
+// Permissions of the operator. They are the verbs that it uses, and no more: a test on a real API
+// server compares them with the audit log. OpenShift requires more.
+// OwnerReferencesPermissionEnforcement requires updates of finalizers, for owner references that
+// block the deletion of the owner, and deletions of all kinds of children, for writes that change
+// owner references: of children of release 0.1.0, and of orphans. RestrictedEndpointsAdmission
+// requires endpointslices/restricted for EndpointSlices with the addresses of Pods.
 //
-// The ClusterRole manager-role has the permissions on objects of watched namespaces. With --watch-namespaces, it is
-// bound in these namespaces only. The ClusterRole manager-cluster-role is always bound in all namespaces: it has the
-// permissions on cluster-scoped objects and to create Events, because an Event about the CRD is in the namespace default.
+// The ClusterRole manager-role has the permissions on objects of watched namespaces. With
+// --watch-namespaces, it is bound in these namespaces only. The ClusterRole manager-cluster-role is
+// always bound in all namespaces: it has the permissions on cluster-scoped objects and to create
+// Events, because an Event about the CRD is in the namespace default.
 //
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operator.example.com,resources=nginxoperators/status,verbs=patch
@@ -35,9 +37,10 @@ package nginxoperator
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Permissions of the guard (pkg/guard). Each names a single object, except where RBAC cannot: create, and the
-// ClusterServiceVersion, whose name differs in each release. Both are for the operator's own namespace only. The guard
-// deletes nothing: OpenShift requires the permission to delete an object to change its owners.
+// Permissions of the guard (pkg/guard). Each names a single object, except where RBAC cannot:
+// create, and the ClusterServiceVersion, whose name differs in each release. Both are for the
+// operator's own namespace only. The guard deletes nothing: OpenShift requires the permission to
+// delete an object to change its owners.
 //
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=nginxoperators.operator.example.com,verbs=list;watch;update
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=nginx-operator-mutating-webhook-configuration,verbs=list;watch;update
@@ -47,8 +50,8 @@ package nginxoperator
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups=operators.coreos.com,namespace=system,resources=clusterserviceversions,verbs=get
 
-// Permissions of the storage migration (pkg/storagemigration). Each names a single object, except for create, which RBAC
-// cannot restrict by name.
+// Permissions of the storage migration (pkg/storagemigration). Each names a single object, except
+// for create, which RBAC cannot restrict by name.
 //
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch,resourceNames=nginxoperators.operator.example.com
 // +kubebuilder:rbac:roleName=manager-cluster-role,groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=update,resourceNames=nginxoperators.operator.example.com

@@ -10,8 +10,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// TestMissingKind verifies that a declared child of an optional kind stays if the kind was not served
-// at the election, but is served again. A child that is no longer declared goes.
+// TestMissingKind verifies that a declared child of an optional kind stays if the kind was not
+// served at the election, but is served again. A child that is no longer declared goes.
 func TestMissingKind(t *testing.T) {
 	p := newProcess(t)
 	delete(p.reconciler.Missing, "HTTPRoute")

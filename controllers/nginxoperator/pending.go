@@ -44,9 +44,9 @@ func (r *Reconciler) pending(
 	return out, nil
 }
 
-// isSettled reports whether no change of a paused object waits, according to its status, and neither
-// its spec nor a referenced object has changed since. A release of the operator that declares
-// children differently is no reason to report that the object is not Ready.
+// isSettled reports whether no change of a paused object waits, according to its status, and
+// neither its spec nor a referenced object has changed since. A release of the operator that
+// declares children differently is no reason to report that the object is not Ready.
 func isSettled(paused *v1alpha2.NginxOperator, state live.State, of revision.Rendering) bool {
 	deployment := state.Deployment()
 	if deployment == nil || paused.Status.ObservedGeneration != paused.Generation ||

@@ -35,8 +35,8 @@ func (c *readCounter) Create(ctx context.Context, object client.Object, options 
 }
 
 // TestReadsOfReconcile verifies that a reconcile reads each kind once from the cache, whatever it
-// decides, except for a kind that is not served. Before it creates a child of a listed kind, it reads
-// this child: lists do not wait until the cache has the operator's own writes.
+// decides, except for a kind that is not served. Before it creates a child of a listed kind, it
+// reads this child: lists do not wait until the cache has the operator's own writes.
 func TestReadsOfReconcile(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha2.NginxOperatorSpec){
 		"nothing":      func(*v1alpha2.NginxOperatorSpec) {},

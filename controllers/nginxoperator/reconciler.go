@@ -69,8 +69,8 @@ var _ reconcile.ObjectReconciler[*v1alpha2.NginxOperator] = &Reconciler{}
 
 // Reconcile reads the live state, resolves the spec of an object, decides which declaration is
 // applied, writes the children, evaluates the rollout, and writes the status. Failures are reported
-// in the status. Failures that may pass without a change are also returned, so that they are retried
-// with back-off.
+// in the status. Failures that may pass without a change are also returned, so that they are
+// retried with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperator) (reconcile.Result, error) {
 	if !object.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes the children. They must not be recreated.

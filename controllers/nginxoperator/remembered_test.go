@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// TestTimeToReady verifies that each change is observed once, for any number of reconciles, with the
-// time since the first. A reconcile without a change and a deleted object are not observed.
+// TestTimeToReady verifies that each change is observed once, for any number of reconciles, with
+// the time since the first. A reconcile without a change and a deleted object are not observed.
 func TestTimeToReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()

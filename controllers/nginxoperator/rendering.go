@@ -41,8 +41,8 @@ func (r *Reconciler) render(
 	return out, nil
 }
 
-// sized returns the children of the Pods of a decision with the size that the spec declares, as far as it
-// is valid for the Pods: replicas, strategy, deadlines, autoscaler, and PodDisruptionBudget.
+// sized returns the children of the Pods of a decision with the size that the spec declares, as far
+// as it is valid for the Pods: replicas, strategy, deadlines, autoscaler, and PodDisruptionBudget.
 func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision) []client.Object {
 	proven := decided.Apply
 	if decided.Good != nil {
@@ -95,8 +95,8 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 	return out
 }
 
-// reached returns the running ports, without the number to which the Ingress or HTTPRoute moves if the
-// API server has no endpoints for it: the Service may have got the number a moment ago.
+// reached returns the running ports, without the number to which the Ingress or HTTPRoute moves if
+// the API server has no endpoints for it: the Service may have got the number a moment ago.
 func (r *Reconciler) reached(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, pods, entrance []client.Object, running operand.Running,
 ) (operand.Running, error) {

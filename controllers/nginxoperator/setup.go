@@ -93,8 +93,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
 }
 
-// ownMapper returns a mapper that knows only NginxOperators. The handler asks it for each event, and
-// the manager's mapper searches all API groups for an answer.
+// ownMapper returns a mapper that knows only NginxOperators. The handler asks it for each event,
+// and the manager's mapper searches all API groups for an answer.
 func ownMapper() meta.RESTMapper {
 	out := meta.NewDefaultRESTMapper(nil)
 	for _, version := range []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha2.GroupVersion} {
@@ -103,9 +103,9 @@ func ownMapper() meta.RESTMapper {
 	return out
 }
 
-// newGenerationFirst requests a reconcile of an object whose generation no leader has observed, with
-// the usual priority. All objects of the first list have a low one, and a new leader would reconcile
-// those that nobody has changed before this one.
+// newGenerationFirst requests a reconcile of an object whose generation no leader has observed,
+// with the usual priority. All objects of the first list have a low one, and a new leader would
+// reconcile those that nobody has changed before this one.
 func newGenerationFirst(
 	_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {

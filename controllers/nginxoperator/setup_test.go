@@ -56,7 +56,8 @@ func TestSpecChanged(t *testing.T) {
 }
 
 // TestNewGenerationFirst verifies that a new leader reconciles an object first that was created or
-// changed while there was none, in the queue of the controller and with the handlers of its watches.
+// changed while there was none, in the queue of the controller and with the handlers of its
+// watches.
 func TestNewGenerationFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		observed int64

@@ -16,8 +16,8 @@ import (
 	"github.com/example/nginx-operator/pkg/manager"
 )
 
-// TestStatusLater verifies that several changes of a Deployment's status start one reconcile, and that
-// nothing else waits.
+// TestStatusLater verifies that several changes of a Deployment's status start one reconcile, and
+// that nothing else waits.
 func TestStatusLater(t *testing.T) {
 	object := fixture.NewObject()
 	deployment := func(resourceVersion string, generation int64) *appsv1.Deployment {

@@ -21,9 +21,9 @@ import (
 	"github.com/example/nginx-operator/pkg/denied"
 )
 
-// storeInEffect stores the children in effect, and writes their hash to the status. Nothing else is written before
-// the next reconcile. It returns false if another client has removed the last declaration of the Deployment
-// everywhere. The change then continues, and cannot be rolled back.
+// storeInEffect stores the children in effect, and writes their hash to the status. Nothing else is
+// written before the next reconcile. It returns false if another client has removed the last
+// declaration of the Deployment everywhere. The change then continues, and cannot be rolled back.
 func (r *Reconciler) storeInEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, request rollout.StoreRequest,
 ) (bool, error) {
@@ -41,7 +41,8 @@ func (r *Reconciler) storeInEffect(
 	return true, err
 }
 
-// deleteStored deletes the ControllerRevision of an earlier status, which no status refers to any more.
+// deleteStored deletes the ControllerRevision of an earlier status, which no status refers to any
+// more.
 func (r *Reconciler) deleteStored(ctx context.Context, object *v1alpha2.NginxOperator, state live.State) error {
 	for _, child := range state.Owned("ControllerRevision") {
 		if stored := object.Status.StoredRevision; stored != nil && stored.Name == child.GetName() {

@@ -25,8 +25,8 @@ func (p *process) stored() []appsv1.ControllerRevision {
 	return list.Items
 }
 
-// TestStoredWhileAChangeRollsOut verifies that what is in effect is stored before the Pods are replaced, and no
-// longer than until the new ones are good.
+// TestStoredWhileAChangeRollsOut verifies that what is in effect is stored before the Pods are
+// replaced, and no longer than until the new ones are good.
 func TestStoredWhileAChangeRollsOut(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)
@@ -46,8 +46,9 @@ func TestStoredWhileAChangeRollsOut(t *testing.T) {
 	}
 }
 
-// TestStoredIsLost verifies that a failed change is rolled back to the Pods of an older ReplicaSet if a tenant has
-// deleted what was stored, and that the Pods stay as they are if that has other Pods than the status says.
+// TestStoredIsLost verifies that a failed change is rolled back to the Pods of an older ReplicaSet
+// if a tenant has deleted what was stored, and that the Pods stay as they are if that has other
+// Pods than the status says.
 func TestStoredIsLost(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*appsv1.ReplicaSet)
@@ -86,8 +87,8 @@ func TestStoredIsLost(t *testing.T) {
 	}
 }
 
-// TestNothingToStore verifies that a change of a Deployment whose last declaration a tenant has removed everywhere
-// goes on, and leaves the entrance as it is until it has proven itself.
+// TestNothingToStore verifies that a change of a Deployment whose last declaration a tenant has
+// removed everywhere goes on, and leaves the entrance as it is until it has proven itself.
 func TestNothingToStore(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)

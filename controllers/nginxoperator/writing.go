@@ -34,8 +34,8 @@ type writing struct {
 	again time.Duration
 }
 
-// failedWriting returns the result if an error precedes all writes. settled is the delay of the next
-// reconcile.
+// failedWriting returns the result if an error precedes all writes. settled is the delay of the
+// next reconcile.
 func failedWriting(state live.State, settled time.Duration, err error, spec *v1alpha2.NginxOperatorSpec) writing {
 	return writing{live: state, again: settled, Written: status.Written{Failure: status.WriteFailure(err, spec)}}
 }
@@ -113,9 +113,9 @@ func mountedBy(of *revision.Declaration) []client.Object {
 	return slices.DeleteFunc(slices.Clone(of.Children), func(child client.Object) bool { return live.KindOf(child) != "ConfigMap" })
 }
 
-// apply writes the children that differ, and deletes those that are no longer declared. A refused child that no Pod depends on, or a
-// refused deletion, does not stop the other writes and deletions. No refused child stops a rollback.
-// apply also returns the live state after the writes.
+// apply writes the children that differ, and deletes those that are no longer declared. A refused
+// child that no Pod depends on, or a refused deletion, does not stop the other writes and
+// deletions. No refused child stops a rollback. apply also returns the live state after the writes.
 func (r *Reconciler) apply(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of revision.Rendering, decided rollout.Decision,
 ) (apply.Applied, live.State, error) {
@@ -141,8 +141,8 @@ func (r *Reconciler) apply(
 	return applied, state, err
 }
 
-// inOrder returns the children that Pods depend on, and the Deployment, in the order of their writes, and
-// the other children, which are independent of each other.
+// inOrder returns the children that Pods depend on, and the Deployment, in the order of their
+// writes, and the other children, which are independent of each other.
 //
 // An existing Service precedes the NetworkPolicy: its version refuses ports that come from an older
 // Service. A new one follows it, so that no Service without Pods is created if a name is taken.

@@ -13,7 +13,8 @@ var reasons string
 
 var row = regexp.MustCompile("(?m)^\\| \\[`(\\w+)`\\]\\([^)]*\\) \\|[^|]*\\|[^|]*\\| (.*) \\|$")
 
-// Remedy returns the usual remedy for a reason of status.blockedBy, or "" if the table of reasons has none.
+// Remedy returns the usual remedy for a reason of status.blockedBy, or "" if the table of reasons
+// has none.
 func Remedy(reason string) string {
 	for _, found := range row.FindAllStringSubmatch(reasons, -1) {
 		if found[1] == reason {

@@ -106,8 +106,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestNames verifies that another namespace is everywhere, and that the name of the release is not a
-// part of any name.
+// TestNames verifies that another namespace is everywhere, and that the name of the release is not
+// a part of any name.
 func TestNames(t *testing.T) {
 	out, err := helm(t, "helm", "template", "other", filepath.Join(repository, chartDir), "--namespace", "somewhere",
 		"--kube-version", "1.37.0", "--values", valuesFile(t, "monitoring: {enabled: true}\nnetworkPolicy: {enabled: true}\n"))

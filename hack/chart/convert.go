@@ -8,8 +8,8 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// configNamespace is the namespace of config/default, and managerRole is its ClusterRole for what is
-// in namespaces.
+// configNamespace is the namespace of config/default, and managerRole is its ClusterRole for what
+// is in namespaces.
 const (
 	configNamespace = "nginx-operator-system"
 	managerRole     = "nginx-operator-manager-role"
@@ -64,7 +64,8 @@ func convert(object *resource.Resource) (string, error) {
 	return convertTo(object, editsOf(object))
 }
 
-// conversion changes a document. It returns the condition for the object, or "" if it always exists.
+// conversion changes a document. It returns the condition for the object, or "" if it always
+// exists.
 type conversion func(d *document) (condition string)
 
 func editsOf(object *resource.Resource) conversion {

@@ -25,7 +25,8 @@ const repository = "../.."
 // versions are the programs of the versions of Helm that the chart supports.
 var versions = []string{"helm", "helm4"}
 
-// helm runs a version of Helm, and returns its output. It writes nothing into the user's directories.
+// helm runs a version of Helm, and returns its output. It writes nothing into the user's
+// directories.
 func helm(t *testing.T, program string, args ...string) (string, error) {
 	t.Helper()
 	program, err := filepath.Abs(filepath.Join(repository, "bin", program))

@@ -32,7 +32,8 @@ type step struct {
 
 func e2e(part string) step { return step{make: "nightly-e2e E2E_PART=" + part, e2e: part} }
 
-// migration measures the storage migration of 50,000 objects by the control plane or by the operator.
+// migration measures the storage migration of 50,000 objects by the control plane or by the
+// operator.
 func migration(by string) step {
 	return step{
 		make:     "bench-migration BENCH_PAGE= BENCH_OBJECTS=50000 BY=" + by,

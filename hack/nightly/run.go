@@ -18,8 +18,8 @@ import (
 // module is the prefix of the packages of this repository.
 const module = "github.com/example/nginx-operator/"
 
-// record runs the part unless it has a row that counts, and saves its row. With onlyCheck, a missing
-// row is an error.
+// record runs the part unless it has a row that counts, and saves its row. With onlyCheck, a
+// missing row is an error.
 func (p part) record(onlyCheck bool) error {
 	want, err := p.now()
 	rows, errRows := load(rowsFile)
@@ -88,8 +88,9 @@ var (
 )
 
 // add adds a report in the format of `go test -json` to the row, and returns the tests that passed
-// or were skipped, without subtests. A failed test is an error. The reason for a skipped test is the
-// last line that it logged. A test logs `MATRIX COMPONENT VERSION` for other software that it uses.
+// or were skipped, without subtests. A failed test is an error. The reason for a skipped test is
+// the last line that it logged. A test logs `MATRIX COMPONENT VERSION` for other software that it
+// uses.
 func (r *row) add(report []byte) (ran []string, err error) {
 	logged := map[string]string{}
 	for decoder := json.NewDecoder(bytes.NewReader(report)); ; {

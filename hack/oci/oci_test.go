@@ -307,8 +307,8 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// TestMoveTag checks that a tag moves to another image, that the images keep their own tags, and that
-// an unknown image leaves the tag where it is.
+// TestMoveTag checks that a tag moves to another image, that the images keep their own tags, and
+// that an unknown image leaves the tag where it is.
 func TestMoveTag(t *testing.T) {
 	l := startRegistry(t, true)
 	l.push(t, testImage, newLayer(t, map[string][]byte{"configs/a": []byte("a")}))

@@ -21,9 +21,9 @@ func (p *project) base(dockerfile string) (string, error) {
 	return from, err
 }
 
-// baseArguments returns the option that sets BASE in a build with a Dockerfile. It returns nothing if
-// the default is right, or if the Dockerfile has no such argument: earlier releases named the base
-// by its tag.
+// baseArguments returns the option that sets BASE in a build with a Dockerfile. It returns nothing
+// if the default is right, or if the Dockerfile has no such argument: earlier releases named the
+// base by its tag.
 func (p *project) baseArguments(dockerfile string) ([]string, error) {
 	_, argument, err := readBase(dockerfile)
 	if base := p.argumentBase(argument); argument != "" && base != argument {
@@ -52,8 +52,8 @@ func readBase(dockerfile string) (from, argument string, err error) {
 	return from, argument, nil
 }
 
-// baseOf returns the base image of the last stage of a Dockerfile, or "" for scratch, and the default
-// of the build argument BASE.
+// baseOf returns the base image of the last stage of a Dockerfile, or "" for scratch, and the
+// default of the build argument BASE.
 func baseOf(dockerfile string) (from, argument string) {
 	for line := range strings.Lines(dockerfile) {
 		words := slices.DeleteFunc(strings.Fields(line), func(word string) bool { return strings.HasPrefix(word, "--") })

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBaseIsPinned checks that each base image of this project's Dockerfiles has a digest, because a
-// tag can be moved.
+// TestBaseIsPinned checks that each base image of this project's Dockerfiles has a digest, because
+// a tag can be moved.
 func TestBaseIsPinned(t *testing.T) {
 	pinned := regexp.MustCompile(`^quay\.io/operator-framework/opm:v\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$`)
 	for kind, image := range images {

@@ -8,11 +8,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestChannels checks the heads, the default channel, and the deprecations. The default channel does
-// not contain the vulnerable releases 0.4.0 and 0.5.0, and their users upgrade directly to 0.5.1.
-// 0.7.1 skips 0.7.0.
-// File-based catalogs have no channel aliases, so alpha, the former name of candidate, needs the same
-// entries.
+// TestChannels checks the heads, the default channel, and the deprecations. The default channel
+// does not contain the vulnerable releases 0.4.0 and 0.5.0, and their users upgrade directly to
+// 0.5.1. 0.7.1 skips 0.7.0. File-based catalogs have no channel aliases, so alpha, the former name
+// of candidate, needs the same entries.
 func TestChannels(t *testing.T) {
 	inDirectory(t, "../..")
 	p, err := load()

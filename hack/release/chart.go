@@ -9,8 +9,8 @@ import (
 
 const chartDir = "charts/" + operatorName
 
-// chartFiles packs the Helm chart as `helm package` does. The image of the operator has its digest in
-// image.digest of the values.
+// chartFiles packs the Helm chart as `helm package` does. The image of the operator has its digest
+// in image.digest of the values.
 func (p *project) chartFiles(operator string) (map[string][]byte, error) {
 	files, err := readTree(chartDir, operatorName)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestChart checks that the packed chart has the digest of the operator and is otherwise that of the
-// repository, and that a chart of another version is an error.
+// TestChart checks that the packed chart has the digest of the operator and is otherwise that of
+// the repository, and that a chart of another version is an error.
 func TestChart(t *testing.T) {
 	p := realRelease(t)
 	want := map[string]string{}

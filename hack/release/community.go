@@ -32,7 +32,8 @@ type communityRepository struct {
 // image.
 type publishedBundle struct{ Version, Image string }
 
-// releaseConfig is what the pipeline of a repository adds to a template when it has merged a bundle.
+// releaseConfig is what the pipeline of a repository adds to a template when it has merged a
+// bundle.
 type releaseConfig struct {
 	CatalogTemplates []releaseTemplate `json:"catalog_templates"`
 }
@@ -107,8 +108,8 @@ func (p *project) communityCatalog(repository communityRepository, ours catalogC
 	return out, own, nil
 }
 
-// channelEntries returns the entries of a channel whose releases are present. Only the first one may
-// replace a release that is not.
+// channelEntries returns the entries of a channel whose releases are present. Only the first one
+// may replace a release that is not.
 func channelEntries(channel map[string]any, present map[string]bool) ([]channelEntry, error) {
 	all, err := entriesIn(channel)
 	if err != nil {
@@ -133,7 +134,8 @@ func channelEntries(channel map[string]any, present map[string]bool) ([]channelE
 	return out, nil
 }
 
-// deprecationsOf returns the deprecations of the releases that are present, or nil if there are none.
+// deprecationsOf returns the deprecations of the releases that are present, or nil if there are
+// none.
 func deprecationsOf(blob map[string]any, present map[string]bool) map[string]any {
 	all, _ := blob["entries"].([]any)
 	kept := slices.DeleteFunc(slices.Clone(all), func(entry any) bool {
@@ -148,8 +150,8 @@ func deprecationsOf(blob map[string]any, present map[string]bool) map[string]any
 	return out
 }
 
-// communityFiles returns the files of a submission other than the bundle: ci.yaml with the mapping of
-// the catalogs, the template, and release-config.yaml.
+// communityFiles returns the files of a submission other than the bundle: ci.yaml with the mapping
+// of the catalogs, the template, and release-config.yaml.
 func (p *project) communityFiles(repository communityRepository, root string, ours catalogContent, ci map[string]any) ([]packed, error) {
 	template, own, err := p.communityCatalog(repository, ours)
 	if err != nil {

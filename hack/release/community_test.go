@@ -12,8 +12,8 @@ import (
 )
 
 // ciSchema has the fields that operator-pipelines allows in ci.yaml
-// (operatorcert/schemas/ci-schema.json). Below fbc, an unknown field is an error there. addReviewers
-// is an option of k8s-operatorhub.
+// (operatorcert/schemas/ci-schema.json). Below fbc, an unknown field is an error there.
+// addReviewers is an option of k8s-operatorhub.
 type ciSchema struct {
 	UpdateGraph  string   `json:"updateGraph"`
 	Reviewers    []string `json:"reviewers"`
@@ -25,7 +25,8 @@ type ciSchema struct {
 	} `json:"fbc"`
 }
 
-// releaseSchema has the fields of release-config.yaml (operatorcert/schemas/release-config-schema.json).
+// releaseSchema has the fields of release-config.yaml
+// (operatorcert/schemas/release-config-schema.json).
 type releaseSchema struct {
 	Merge            bool `json:"merge"`
 	CatalogTemplates []struct {
@@ -143,8 +144,8 @@ func TestNextSubmission(t *testing.T) {
 	}
 }
 
-// TestValidateSubmission checks that opm sees the catalog of each repository with the bundle of this
-// release.
+// TestValidateSubmission checks that opm sees the catalog of each repository with the bundle of
+// this release.
 func TestValidateSubmission(t *testing.T) {
 	p := realRelease(t)
 	files(t, map[string]string{"tools/opm": "#!/bin/sh\n[ \"$1\" != validate ] || echo \"$2\" $(ls \"$2\") >> validated\necho rendered\n"})
@@ -202,8 +203,8 @@ func ourEntry(t *testing.T, version string) channelEntry {
 	return entryOf(t, ours, version)
 }
 
-// testReleaseConfig requires the pipeline to add exactly the entry that the template already has, so
-// that it adds none.
+// testReleaseConfig requires the pipeline to add exactly the entry that the template already has,
+// so that it adds none.
 func testReleaseConfig(t *testing.T, release releaseSchema, template string, entry channelEntry) {
 	t.Helper()
 	if len(release.CatalogTemplates) != 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestImagesByDigest checks that bundle, manifests, and catalog reference every image by its digest in
-// the registry, or a mirrored image by its given digest, and that nothing else changes.
+// TestImagesByDigest checks that bundle, manifests, and catalog reference every image by its digest
+// in the registry, or a mirrored image by its given digest, and that nothing else changes.
 func TestImagesByDigest(t *testing.T) {
 	realRelease(t)
 	mirrored := "r/mirror/nginx@" + digestOf("nginx")

@@ -14,8 +14,8 @@ import (
 )
 
 // realRelease changes to a copy of what a release of this repository is made from. The programs of
-// the plugin and the documents of the images are texts. The digest of an image is the checksum of its
-// name, and the rendered bundle consists of the arguments of opm.
+// the plugin and the documents of the images are texts. The digest of an image is the checksum of
+// its name, and the rendered bundle consists of the arguments of opm.
 func realRelease(t *testing.T) *project {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -71,8 +71,8 @@ func readRelease(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestReleaseIsReproducible checks that two runs give the same files, and that nothing of an earlier
-// release remains.
+// TestReleaseIsReproducible checks that two runs give the same files, and that nothing of an
+// earlier release remains.
 func TestReleaseIsReproducible(t *testing.T) {
 	p := realRelease(t)
 	files(t, map[string]string{"dist/first/left.txt": "of an earlier release"})

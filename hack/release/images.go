@@ -81,9 +81,9 @@ func (p *project) publishImage(kind string) error {
 	return p.publish(kind, p.version, tree)
 }
 
-// publishOlder checks out all older releases, and publishes the images of some of them, or of all if
-// none is given. It skips releases whose images the local cluster already has, according to a file
-// in .cluster.
+// publishOlder checks out all older releases, and publishes the images of some of them, or of all
+// if none is given. It skips releases whose images the local cluster already has, according to a
+// file in .cluster.
 func (p *project) publishOlder(releases []string) error {
 	if len(releases) == 0 {
 		releases = p.older

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNext checks that the next release is at the head of each channel that has the current release.
+// TestNext checks that the next release is at the head of each channel that has the current
+// release.
 func TestNext(t *testing.T) {
 	got, err := withRelease(testTemplate, "0.10.1", "0.10.0")
 	must(t, err)
@@ -41,8 +42,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestOlderImages checks that all older releases are checked out, and only the given ones are built.
-// Their programs are built once, and their images once per cluster.
+// TestOlderImages checks that all older releases are checked out, and only the given ones are
+// built. Their programs are built once, and their images once per cluster.
 func TestOlderImages(t *testing.T) {
 	calls := repository(t)
 	for _, step := range []struct {

@@ -40,8 +40,8 @@ func TestInstallManifests(t *testing.T) {
 	}
 }
 
-// testOperator requires the Pods to run an image, and to set no users and groups, so that OpenShift,
-// which sets them, needs no manifest of its own.
+// testOperator requires the Pods to run an image, and to set no users and groups, so that
+// OpenShift, which sets them, needs no manifest of its own.
 func testOperator(t *testing.T, manifest, image string) {
 	t.Helper()
 	var operator appsv1.Deployment

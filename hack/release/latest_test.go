@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestLatest checks that only the command for it moves the tag latest, and only to the newest release
-// of the catalog.
+// TestLatest checks that only the command for it moves the tag latest, and only to the newest
+// release of the catalog.
 func TestLatest(t *testing.T) {
 	calls := repository(t)
 	files(t, map[string]string{
@@ -35,8 +35,8 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestClusterCatalogPolls checks that the manifests for OLM v1 poll the tag that moves. OLM v1 rejects
-// an interval for a digest.
+// TestClusterCatalogPolls checks that the manifests for OLM v1 poll the tag that moves. OLM v1
+// rejects an interval for a digest.
 func TestClusterCatalogPolls(t *testing.T) {
 	text, err := os.ReadFile("../../config/olm-v1/catalog.yaml")
 	must(t, err)

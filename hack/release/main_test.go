@@ -124,8 +124,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestOlderReleases checks that older versions are sorted as versions, and do not include the current
-// version.
+// TestOlderReleases checks that older versions are sorted as versions, and do not include the
+// current version.
 func TestOlderReleases(t *testing.T) {
 	repository(t)
 	p, err := load()

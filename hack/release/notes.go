@@ -45,8 +45,8 @@ func signatureStatement(version string) (string, error) {
 // relativeLink matches the destination of a Markdown link to a file of the repository.
 var relativeLink = regexp.MustCompile(`\]\(([A-Za-z0-9._-]+(?:/[^)\s]*)?(?:#[^)\s]*)?)\)`)
 
-// releaseNotes returns the section of a release in the changelog. Its links lead to the files of the
-// release.
+// releaseNotes returns the section of a release in the changelog. Its links lead to the files of
+// the release.
 func releaseNotes(changelog, version string) (string, error) {
 	heading := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(version) + ` - (\d{4}-\d{2}-\d{2})\n`).FindStringSubmatchIndex(changelog)
 	if heading == nil {

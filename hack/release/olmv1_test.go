@@ -11,9 +11,9 @@ import (
 	"github.com/example/nginx-operator/hack/kustomize"
 )
 
-// TestOLMv1Manifests checks that config/olm-v1 creates no ServiceAccount, because operator-controller
-// ignores it from 1.11 on, and that config/olm-v1-before-1.11 adds the account with its permissions
-// and nothing else.
+// TestOLMv1Manifests checks that config/olm-v1 creates no ServiceAccount, because
+// operator-controller ignores it from 1.11 on, and that config/olm-v1-before-1.11 adds the account
+// with its permissions and nothing else.
 func TestOLMv1Manifests(t *testing.T) {
 	render := func(directory string) (objects []string, account any) {
 		rendered, err := kustomize.Render("../../config", types.Kustomization{Resources: []string{directory}})

@@ -39,8 +39,8 @@ func (p *project) packPlugin() error {
 	return writeFiles(pluginDir, files)
 }
 
-// pluginFiles builds the kubectl plugin for its platforms. It returns an archive for each of them. If
-// these are all platforms, it also returns the krew manifest with the checksums of the archives.
+// pluginFiles builds the kubectl plugin for its platforms. It returns an archive for each of them.
+// If these are all platforms, it also returns the krew manifest with the checksums of the archives.
 func (p *project) pluginFiles() (map[string][]byte, error) {
 	manifest, err := os.ReadFile(krewManifest)
 	license, licenseErr := readPacked("LICENSE", "LICENSE", 0o644)

@@ -38,12 +38,12 @@ var refusedEdges = map[edge][2]int{
 // acceptedEdges are older upgrades without an error: the check does not refuse everything.
 var acceptedEdges = []edge{{"0.5.1", "0.6.0"}}
 
-// excusable are the checks that may fail for refusedEdges. A failure of another one breaks clients: a
-// removed field, for example, or another type.
+// excusable are the checks that may fail for refusedEdges. A failure of another one breaks clients:
+// a removed field, for example, or another type.
 var excusable = []string{"maximum", "minimum", "pattern", "unhandled"}
 
-// preflight compares the CRDs of releases as OLM v1 does before an upgrade: those of each upgrade to
-// this release, and of the upgrades whose result is known.
+// preflight compares the CRDs of releases as OLM v1 does before an upgrade: those of each upgrade
+// to this release, and of the upgrades whose result is known.
 func (p *project) preflight() error {
 	content, err := readTemplate()
 	if err != nil {

@@ -14,8 +14,9 @@ const (
 	submissionArchive = "community-operators.tar.gz"
 )
 
-// submissionFiles packs what a pull request to each repository of community-operators adds, below the
-// name of the repository: ci.yaml, the template of its catalogs, the bundle, and release-config.yaml.
+// submissionFiles packs what a pull request to each repository of community-operators adds, below
+// the name of the repository: ci.yaml, the template of its catalogs, the bundle, and
+// release-config.yaml.
 func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
 	bundle, err := p.submittedBundle(operator)
 	if err != nil {
@@ -49,8 +50,8 @@ func (p *project) submissionFiles(operator string) (map[string][]byte, error) {
 	return map[string][]byte{submissionArchive: archive}, err
 }
 
-// submittedBundle returns the bundle with the images of this project by digest, and with the range of
-// OpenShift versions. It has no replaces: the graph is in the template of the catalogs.
+// submittedBundle returns the bundle with the images of this project by digest, and with the range
+// of OpenShift versions. It has no replaces: the graph is in the template of the catalogs.
 func (p *project) submittedBundle(operator string) ([]packed, error) {
 	source := filepath.Join(p.delivery, "bundle")
 	bundle, err := readTree(source, "")

@@ -11,8 +11,8 @@ import (
 )
 
 // TestSubmission checks what a submission adds to the bundle: the images of this project by digest
-// only, and the range of OpenShift versions. It has no replaces, because the graph is in the template.
-// `make validate` runs the pipeline's validators on the bundle itself.
+// only, and the range of OpenShift versions. It has no replaces, because the graph is in the
+// template. `make validate` runs the pipeline's validators on the bundle itself.
 func TestSubmission(t *testing.T) {
 	p := realRelease(t)
 	operator := "ghcr.io/example/nginx-operator@" + digestOf("operator")

@@ -72,8 +72,8 @@ func (p *project) printTree(release string) error {
 	return err
 }
 
-// resolve returns the version of an older release. "published" is the newest one, and "previous" the
-// one that this release replaces in the catalog. They differ if the catalog skips published.
+// resolve returns the version of an older release. "published" is the newest one, and "previous"
+// the one that this release replaces in the catalog. They differ if the catalog skips published.
 func (p *project) resolve(release string) (string, error) {
 	if len(p.older) == 0 {
 		return "", errors.New("the catalog holds no release before this one")

@@ -32,8 +32,8 @@ var (
 	pinned     = regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40}$`)
 )
 
-// wantPermissions are the permissions of jobs. The others have those of their workflow, which can only
-// read.
+// wantPermissions are the permissions of jobs. The others have those of their workflow, which can
+// only read.
 var wantPermissions = map[string]map[string]string{
 	"publish.yaml catalog":   {"contents": "read", "packages": "write"},
 	"release.yaml release":   {"contents": "write", "packages": "write"},

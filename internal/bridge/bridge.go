@@ -206,8 +206,8 @@ func (b Bridges) Settle(ctx context.Context, object *v1alpha2.NginxOperator) (ag
 	return again, err
 }
 
-// build writes the bridge. If the API server refuses it, the change is not held, and the log has the
-// reason.
+// build writes the bridge. If the API server refuses it, the change is not held, and the log has
+// the reason.
 func (b Bridges) build(
 	ctx context.Context, object *v1alpha2.NginxOperator, from []discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string,
 ) (hold bool, again time.Duration, err error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/scheme"
 )
 
-// TestHasEndpoints verifies that only a ready endpoint of the EndpointSlice controller counts, for the
-// port of the Service with the number.
+// TestHasEndpoints verifies that only a ready endpoint of the EndpointSlice controller counts, for
+// the port of the Service with the number.
 func TestHasEndpoints(t *testing.T) {
 	object := fixture.NewObject()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{

@@ -14,9 +14,9 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// AnnotationPart marks a part. Its value is the hash of a child, or the hashes of the spec and of the
-// status of an NginxOperator. It exists only in the memory of this process, and its name is random, so
-// no client can create an object that looks like a part.
+// AnnotationPart marks a part. Its value is the hash of a child, or the hashes of the spec and of
+// the status of an NginxOperator. It exists only in the memory of this process, and its name is
+// random, so no client can create an object that looks like a part.
 var AnnotationPart = "internal.operator.example.com/part-" + rand.String(randomChars)
 
 const randomChars = 20
@@ -42,8 +42,8 @@ func PartsDiffer(before, now client.Object) (differ, isPart bool) {
 	return wasPart != isPart || was != is, wasPart || isPart
 }
 
-// SpecsDiffer reports whether the specs of two versions of an NginxOperator differ. It accepts whole
-// objects and parts.
+// SpecsDiffer reports whether the specs of two versions of an NginxOperator differ. It accepts
+// whole objects and parts.
 func SpecsDiffer(before, now *v1alpha2.NginxOperator) bool {
 	if IsPart(before) || IsPart(now) {
 		return SpecHash(before) != SpecHash(now)
@@ -51,8 +51,8 @@ func SpecsDiffer(before, now *v1alpha2.NginxOperator) bool {
 	return !defaults.SameSpec(&before.Spec, &now.Spec)
 }
 
-// StatusesDiffer reports whether the statuses of two versions of an NginxOperator differ. It accepts
-// whole objects and parts.
+// StatusesDiffer reports whether the statuses of two versions of an NginxOperator differ. It
+// accepts whole objects and parts.
 func StatusesDiffer(before, now *v1alpha2.NginxOperator) bool {
 	if IsPart(before) || IsPart(now) {
 		return StatusHash(before) != StatusHash(now)

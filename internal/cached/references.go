@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// CertificateVolume is the prefix of the names of the volumes with the Secrets of spec.tls. No volume
-// of a user has it.
+// CertificateVolume is the prefix of the names of the volumes with the Secrets of spec.tls. No
+// volume of a user has it.
 const CertificateVolume = "tls-"
 
 // IsOwnVolume reports whether a name belongs to a ConfigMap volume of the operator.
@@ -17,8 +17,8 @@ func IsOwnVolume(name string) bool {
 	return name == "config" || name == "content" || name == "files" || strings.HasPrefix(name, "operator-")
 }
 
-// References are the names of the users' objects that the Pods of a template need, sorted, each once.
-// Optional objects are not among them, because a Pod starts without them.
+// References are the names of the users' objects that the Pods of a template need, sorted, each
+// once. Optional objects are not among them, because a Pod starts without them.
 type References struct {
 	// Certificates are the Secrets of spec.tls.
 	Certificates []string
@@ -28,8 +28,8 @@ type References struct {
 	PullSecrets []string
 }
 
-// ReferencesOf returns the references of the Pods of a template. It accepts a whole template and the
-// form in the cache.
+// ReferencesOf returns the references of the Pods of a template. It accepts a whole template and
+// the form in the cache.
 func ReferencesOf(pod *corev1.PodSpec) References {
 	var out References
 	for i := range pod.Volumes {

@@ -60,9 +60,9 @@ func StateOf(object *v1alpha2.NginxOperator) State {
 	return out
 }
 
-// KnownStatus returns what StateOf reads of a status: the generation, whether the object is ready, each
-// known reason in status.blockedBy once, and the expiry of up to maxCertificates certificates. Its size
-// is bounded, and it has no text of a client.
+// KnownStatus returns what StateOf reads of a status: the generation, whether the object is ready,
+// each known reason in status.blockedBy once, and the expiry of up to maxCertificates certificates.
+// Its size is bounded, and it has no text of a client.
 func KnownStatus(status *v1alpha2.NginxOperatorStatus) v1alpha2.NginxOperatorStatus {
 	out := v1alpha2.NginxOperatorStatus{ObservedGeneration: status.ObservedGeneration}
 	if ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady); ready != nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// ID identifies the Pods of a declaration by two hashes: of the user's part, and of the Pod template with
-// the content that it mounts. Pods of the same user's part and different templates differ by the release.
-// An ID without a user's part is of Pods whose spec is not known. The zero value is of unknown Pods.
+// ID identifies the Pods of a declaration by two hashes: of the user's part, and of the Pod
+// template with the content that it mounts. Pods of the same user's part and different templates
+// differ by the release. An ID without a user's part is of Pods whose spec is not known. The zero
+// value is of unknown Pods.
 type ID string
 
 const separator = "-"
@@ -40,7 +41,8 @@ func (id ID) SameUser(other ID) bool {
 	return id.SamePods(other) || id.User() != "" && id.User() == other.User()
 }
 
-// Of returns the ID of a declaration with this Pod template. The inputs have the hashes of the content.
+// Of returns the ID of a declaration with this Pod template. The inputs have the hashes of the
+// content.
 func Of(object *v1alpha2.NginxOperator, in operand.Inputs, template *corev1.PodTemplateSpec) (ID, error) {
 	raw, err := json.Marshal(struct {
 		Spec                    v1alpha2.NginxOperatorSpec
@@ -60,9 +62,9 @@ func hashOf(content *operand.Content) string {
 	return content.Hash
 }
 
-// PodsOf returns the hash of a Pod template. It is independent of the names of nginx's ports, which depend
-// on the Pods that run, of the hashes of Secrets, which are renewed, and of the random end of the names of
-// ConfigMaps.
+// PodsOf returns the hash of a Pod template. It is independent of the names of nginx's ports, which
+// depend on the Pods that run, of the hashes of Secrets, which are renewed, and of the random end
+// of the names of ConfigMaps.
 func PodsOf(template *corev1.PodTemplateSpec) (string, error) {
 	out := template.DeepCopy()
 	numbers := operand.ContainerPortsOf(out.Annotations, &out.Spec)
@@ -92,12 +94,12 @@ func PodsOf(template *corev1.PodTemplateSpec) (string, error) {
 	return hex.EncodeToString(sum[:podsBytes]), nil
 }
 
-// podsBytes is the length of the hash of a Pod template. Tenants can write templates, and must not find
-// another one with the same hash.
+// podsBytes is the length of the hash of a Pod template. Tenants can write templates, and must not
+// find another one with the same hash.
 const podsBytes = 10
 
-// UserPart returns the part of a spec that reaches the Pods. TestUserPart compares it with the fields that
-// change them.
+// UserPart returns the part of a spec that reaches the Pods. TestUserPart compares it with the
+// fields that change them.
 func UserPart(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	out := *spec.DeepCopy()
 	out.Replicas, out.Autoscaling, out.Rollout, out.Paused = nil, nil, nil, false

@@ -104,8 +104,8 @@ func TestID(t *testing.T) {
 	}
 }
 
-// TestStableID verifies that a release does not change the user's part of a spec. An upgrade would take the
-// release's change for the user's, and change all Pods at once.
+// TestStableID verifies that a release does not change the user's part of a spec. An upgrade would
+// take the release's change for the user's, and change all Pods at once.
 func TestStableID(t *testing.T) {
 	for want, object := range map[string]*v1alpha2.NginxOperator{
 		"89b89d859e": fixture.NewObject(),
@@ -119,8 +119,8 @@ func TestStableID(t *testing.T) {
 	}
 }
 
-// TestUserPart verifies, for each field in the examples of the field guide, that the user's part of a spec changes
-// with the Pods.
+// TestUserPart verifies, for each field in the examples of the field guide, that the user's part of
+// a spec changes with the Pods.
 func TestUserPart(t *testing.T) {
 	page, err := docs.Fields(os.DirFS("../../docs/guide"))
 	if err != nil {

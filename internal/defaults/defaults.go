@@ -104,7 +104,8 @@ func IngressPaths(host v1alpha2.IngressHost) []string {
 	return []string{"/"}
 }
 
-// Resources returns the compute resources of the nginx container. A value replaces the whole default.
+// Resources returns the compute resources of the nginx container. A value replaces the whole
+// default.
 func Resources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 	if spec.Resources != nil {
 		return *spec.Resources.DeepCopy()
@@ -121,8 +122,8 @@ type Drain struct {
 	PreStop int64
 	// WorkerShutdown is the time that nginx then has to finish requests (worker_shutdown_timeout).
 	WorkerShutdown int64
-	// GracePeriod is the Pod's terminationGracePeriodSeconds: the sum of both, and 5 seconds for the
-	// process to exit.
+	// GracePeriod is the Pod's terminationGracePeriodSeconds: the sum of both, and 5 seconds for
+	// the process to exit.
 	GracePeriod int64
 }
 
@@ -136,9 +137,9 @@ func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
 // errorLogLevels are the severities that the schema allows.
 var errorLogLevels = []string{"debug", "info", "notice", "warn", "error", "crit", "alert", "emerg"}
 
-// Nginx returns the tuning of nginx. workerProcesses is nil if it depends on the CPUs. It ignores an
-// errorLogLevel that the schema does not allow: 0.5.0 could store one through v1alpha1, and nginx
-// would not start with it.
+// Nginx returns the tuning of nginx. workerProcesses is nil if it depends on the CPUs. It ignores
+// an errorLogLevel that the schema does not allow: 0.5.0 could store one through v1alpha1, and
+// nginx would not start with it.
 func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 	declared := ptr.Deref(spec.Nginx, v1alpha2.Nginx{})
 	if !slices.Contains(errorLogLevels, declared.ErrorLogLevel) {

@@ -16,8 +16,8 @@ func IsTLS(port v1alpha2.Port) bool { return port.AppProtocol == protocolHTTPS }
 // PortListens returns the number that nginx listens on for a port.
 func PortListens(port v1alpha2.Port) int32 { return ptr.Deref(port.TargetPort, port.Port) }
 
-// TLSListens returns the number that nginx listens on with a certificate, or 0 if the certificate is
-// only mounted.
+// TLSListens returns the number that nginx listens on with a certificate, or 0 if the certificate
+// is only mounted.
 func TLSListens(tls v1alpha2.TLS) int32 {
 	if tls.Port == nil {
 		return 0
@@ -48,12 +48,13 @@ type ServicePort struct {
 	Number, Listens, NodePort int32
 	TLS                       bool
 	// AppProtocol is the declared protocol, or "". There is no default, because load balancers act
-	// on it: Azure's probes GET / on a port with http or https, and routes only if the answer is 200.
+	// on it: Azure's probes GET / on a port with http or https, and routes only if the answer is
+	// 200.
 	AppProtocol string
 }
 
-// ServicePorts returns the named ports, then the ports of certificates. Certificates on the same port
-// share one entry, the entry of the first certificate.
+// ServicePorts returns the named ports, then the ports of certificates. Certificates on the same
+// port share one entry, the entry of the first certificate.
 func ServicePorts(spec *v1alpha2.NginxOperatorSpec) []ServicePort {
 	var out []ServicePort
 	for _, port := range Ports(spec) {

@@ -14,8 +14,8 @@ type Failure struct {
 	// Passes reports whether this failure can pass, for reasons that do not decide that by
 	// themselves. See CanPass.
 	Passes bool
-	// Certain means that the failure of a Pod proves at once that its Pod template cannot start. Any
-	// other failure of a Pod counts at the progress deadline.
+	// Certain means that the failure of a Pod proves at once that its Pod template cannot start.
+	// Any other failure of a Pod counts at the progress deadline.
 	Certain bool
 	// Final means that no later attempt can succeed, because nginx refuses the text of the change.
 	Final bool

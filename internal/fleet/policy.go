@@ -12,8 +12,8 @@ import (
 
 const (
 	// SlotTime is how long an instance can hold a slot. It does not depend on
-	// spec.rollout.progressDeadlineSeconds, which is at most 1 hour. It is longer than the default of
-	// 10 minutes: an instance of a bad release must fail, and stop the rollout, before its slot
+	// spec.rollout.progressDeadlineSeconds, which is at most 1 hour. It is longer than the default
+	// of 10 minutes: an instance of a bad release must fail, and stop the rollout, before its slot
 	// admits another instance.
 	SlotTime = 12 * time.Minute
 	// HoldTime is how long a single namespace can keep OLM from replacing the operator.

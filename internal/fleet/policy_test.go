@@ -136,8 +136,8 @@ func TestParseBound(t *testing.T) {
 	}
 }
 
-// TestSlotTime verifies that the failure of an instance with the default deadline is known before its
-// slot is free for another one.
+// TestSlotTime verifies that the failure of an instance with the default deadline is known before
+// its slot is free for another one.
 func TestSlotTime(t *testing.T) {
 	if SlotTime <= time.Duration(v1alpha2.DefaultProgressDeadlineSeconds)*time.Second {
 		t.Errorf("a slot is free after %s", SlotTime)

@@ -110,9 +110,9 @@ func TestReporter(t *testing.T) {
 	})
 }
 
-// TestDeletedSinceList verifies that an object that is deleted between the list and the start of the
-// watch does not block the rollout. No reconcile of this object follows. An object that exists is
-// waited for.
+// TestDeletedSinceList verifies that an object that is deleted between the list and the start of
+// the watch does not block the rollout. No reconcile of this object follows. An object that exists
+// is waited for.
 func TestDeletedSinceList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, f := New(tenPercent), &flaky{objects: 3}

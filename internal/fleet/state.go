@@ -93,8 +93,9 @@ func put[K any](tree *btree.BTreeG[K], key K, step int) {
 }
 
 // held returns the number of slots that are not free. A namespace holds at most limit slots,
-// however many instances it has started without a slot. If one namespace exceeds the limit, which is
-// at least all slots but one, any other that rolls holds the last slot. So the others need no limit.
+// however many instances it has started without a slot. If one namespace exceeds the limit, which
+// is at least all slots but one, any other that rolls holds the last slot. So the others need no
+// limit.
 func (s *State) held(limit int) int {
 	most, _ := s.rolling.Max()
 	return min(most.rolling, limit) + s.Sum.Rolling - most.rolling

@@ -22,8 +22,8 @@ var safeOfKubelet = regexp.MustCompile(`^(?:(?:secret|configmap) "[a-z0-9.-]+" n
 	`|container has runAsNonRoot and image will run as root` +
 	`|container has runAsNonRoot and image has non-numeric user \([-_a-z0-9]+\), cannot verify user is non-root)$`)
 
-// runsAsRoot matches the messages of the kubelet about an image whose user is root, or whose user it
-// does not know. runAsUserRemedy ends a message about it.
+// runsAsRoot matches the messages of the kubelet about an image whose user is root, or whose user
+// it does not know. runAsUserRemedy ends a message about it.
 var runsAsRoot = regexp.MustCompile(`^container has runAsNonRoot and image (?:will run as root|has non-numeric user)`)
 
 const runAsUserRemedy = "; set spec.securityContext.runAsUser, for example 101, or use an image with a numeric USER that is not 0"

@@ -15,7 +15,8 @@ type report struct {
 	RollsOut                                 bool
 	Failures                                 []failure.Failure
 	Replicas, ReadyReplicas, UpdatedReplicas int32
-	// Stalled is the time at which the progress deadline passed. An earlier rollout may have done so.
+	// Stalled is the time at which the progress deadline passed. An earlier rollout may have done
+	// so.
 	Stalled metav1.Time
 }
 

@@ -16,15 +16,15 @@ const (
 	NginxUser = 101
 )
 
-// Root are the repositories of widely used images without a USER, which run as root. Copies in other
-// registries may differ.
+// Root are the repositories of widely used images without a USER, which run as root. Copies in
+// other registries may differ.
 var Root = []string{
 	Nginx, "docker.io/library/busybox", "docker.io/library/alpine", "docker.io/library/debian", "docker.io/library/ubuntu",
 	"docker.io/alpine/git",
 }
 
-// Parse returns the full repository of an image, for example docker.io/library/nginx for nginx:1.30,
-// and its tag, or "" if it has none. Both are "" if the name is not valid.
+// Parse returns the full repository of an image, for example docker.io/library/nginx for
+// nginx:1.30, and its tag, or "" if it has none. Both are "" if the name is not valid.
 func Parse(image string) (repository, tag string) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {

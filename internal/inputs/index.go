@@ -14,9 +14,9 @@ import (
 	"github.com/example/nginx-operator/pkg/reference"
 )
 
-// ConfigMapIndex and SecretIndex are indexes of the cached NginxOperators and Deployments by the names
-// of ConfigMaps and Secrets: of those that a spec references, and of those that running Pods need. They
-// differ while the spec is not applied.
+// ConfigMapIndex and SecretIndex are indexes of the cached NginxOperators and Deployments by the
+// names of ConfigMaps and Secrets: of those that a spec references, and of those that running Pods
+// need. They differ while the spec is not applied.
 const (
 	ConfigMapIndex = "configMap"
 	SecretIndex    = "secret"
@@ -76,8 +76,8 @@ func namedSecrets(spec *v1alpha2.NginxOperatorSpec) []string {
 	return append(out, secrets...)
 }
 
-// Referrers returns a function that finds the NginxOperators that reference an object, or whose Pods
-// need it, by an index.
+// Referrers returns a function that finds the NginxOperators that reference an object, or whose
+// Pods need it, by an index.
 func Referrers(reader client.Reader, index string) reference.Referrers {
 	return func(ctx context.Context, key types.NamespacedName) []reconcile.Request {
 		specs, deployments := &v1alpha2.NginxOperatorList{}, &appsv1.DeploymentList{}

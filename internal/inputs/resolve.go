@@ -80,8 +80,8 @@ func (r Resolver) Resolve(
 	return in, blockers, nil
 }
 
-// SecretsOf returns the current content of the Secrets that the Pods of a template mount, as inputs, and the
-// reasons why a Secret cannot be used.
+// SecretsOf returns the current content of the Secrets that the Pods of a template mount, as
+// inputs, and the reasons why a Secret cannot be used.
 func (r Resolver) SecretsOf(
 	ctx context.Context, object *v1alpha2.NginxOperator, template *corev1.PodTemplateSpec,
 ) (in operand.Inputs, blockers []failure.Failure, err error) {
@@ -126,9 +126,9 @@ type verdict struct {
 	blockers      []failure.Failure
 }
 
-// resolveConfig renders the configuration, and returns a hash of the server blocks of a ConfigMap. It
-// checks a configuration in a ConfigMap. An inline one was checked with the spec. If the spec is invalid,
-// the check of a ConfigMap would report the errors of the spec, so there is none.
+// resolveConfig renders the configuration, and returns a hash of the server blocks of a ConfigMap.
+// It checks a configuration in a ConfigMap. An inline one was checked with the spec. If the spec is
+// invalid, the check of a ConfigMap would report the errors of the spec, so there is none.
 func (r Resolver) resolveConfig(
 	ctx context.Context, object *v1alpha2.NginxOperator, valid bool,
 ) (out operand.Configuration, servers string, blockers []failure.Failure, err error) {

@@ -20,8 +20,8 @@ type Unusable struct {
 	Object string
 }
 
-// Unusable returns the objects that the Pods of a template need, and that do not exist or that nginx
-// cannot use. It accepts a whole template and the form in the cache.
+// Unusable returns the objects that the Pods of a template need, and that do not exist or that
+// nginx cannot use. It accepts a whole template and the form in the cache.
 func (r Resolver) Unusable(ctx context.Context, object *v1alpha2.NginxOperator, template *corev1.PodTemplateSpec) ([]Unusable, error) {
 	needed := cached.ReferencesOf(&template.Spec)
 	var out []Unusable

@@ -101,9 +101,9 @@ func newIndexed(objects ...client.Object) client.Client {
 	return builder.Build()
 }
 
-// TestNeedsOfRunningPodsAreIndexed verifies that an object whose spec references nothing is found by
-// each object that its running Pods need, also in the form of the cache. The Pods mount copies of some
-// ConfigMaps.
+// TestNeedsOfRunningPodsAreIndexed verifies that an object whose spec references nothing is found
+// by each object that its running Pods need, also in the form of the cache. The Pods mount copies
+// of some ConfigMaps.
 func TestNeedsOfRunningPodsAreIndexed(t *testing.T) {
 	object, before := fixture.NewObject(), fixture.NewObject()
 	configMaps, secrets := everyReference(&before.Spec)

@@ -28,8 +28,8 @@ import (
 // State is the live state of an object. It does not change: With and Without return another one.
 type State struct {
 	object *v1alpha2.NginxOperator
-	// objects are the children and bridges, the ReplicaSets and Pods with the labels of the object, and
-	// objects of others that have the name of a child.
+	// objects are the children and bridges, the ReplicaSets and Pods with the labels of the object,
+	// and objects of others that have the name of a child.
 	objects []client.Object
 	// unread has the errors of the reads that failed, by kind.
 	unread map[string]error
@@ -37,8 +37,9 @@ type State struct {
 
 // Read reads the live state of an object, with one read of each kind. Reads of the kinds that the
 // operator writes wait until the cache has these writes. The lists of ConfigMaps and
-// PodDisruptionBudgets do not wait, because they would wait for writes to all objects. Find does not
-// know a child that these lists lack. A missing kind is not read, because the cache would wait for it.
+// PodDisruptionBudgets do not wait, because they would wait for writes to all objects. Find does
+// not know a child that these lists lack. A missing kind is not read, because the cache would wait
+// for it.
 //
 // The error is that of a kind without which there is no status. For other kinds, the functions that
 // need the kind return the error.

@@ -18,8 +18,8 @@ import (
 )
 
 // TestState verifies that a state has its own writes, that a child of somebody else is found but is
-// none of the object's, and that a child of a kind that is listed, or that could not be read, is not
-// known to be missing. A kind that is not served is not read.
+// none of the object's, and that a child of a kind that is listed, or that could not be read, is
+// not known to be missing. A kind that is not served is not read.
 func TestState(t *testing.T) {
 	object := fixture.NewObject()
 	meta := metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}

@@ -105,8 +105,8 @@ func (o *objects) Describe(descs chan<- *prometheus.Desc) {
 func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	instances, complete := o.instances(context.Background())
 	if !complete {
-		// This replica is a standby, or its cache is not filled yet. An invalid metric would fail the
-		// whole scrape.
+		// This replica is a standby, or its cache is not filled yet. An invalid metric would fail
+		// the whole scrape.
 		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
 		return
 	}

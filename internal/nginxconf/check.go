@@ -46,12 +46,12 @@ type checker struct {
 	named   map[string][]*directive
 	inBlock map[blockAndName][]*directive
 	// unseen reports whether the content of an included file is unknown, for example because the
-	// file exists only in the image. Such a file can have any directive. unseenIn are the blocks that
-	// include such files. A nil block is the http context.
+	// file exists only in the image. Such a file can have any directive. unseenIn are the blocks
+	// that include such files. A nil block is the http context.
 	unseen   bool
 	unseenIn map[*directive]bool
-	// unseenEntries reports whether the content of a file that is included in a block such as map is
-	// unknown.
+	// unseenEntries reports whether the content of a file that is included in a block such as map
+	// is unknown.
 	unseenEntries bool
 	// texts are the known files of spec.files, by path. including is the chain of included files,
 	// and its last element is the current file. read is the size of all text so far.

@@ -74,8 +74,8 @@ func (c *checker) checkPasses() {
 	}
 }
 
-// hasPass reports whether a block has a URL of its own. nginx then rejects another one in an included
-// file.
+// hasPass reports whether a block has a URL of its own. nginx then rejects another one in an
+// included file.
 func (c *checker) hasPass(block *directive) bool {
 	return slices.ContainsFunc(passDirectives, func(name string) bool { return len(c.children(block, name)) > 0 })
 }
@@ -208,8 +208,8 @@ func (p *passes) valuesFor(d *directive, name string) []string {
 	return out
 }
 
-// server is the host and the port of a URL, with the scheme of the URL. Both are in the URL from start
-// to end. The host of a Unix socket is "".
+// server is the host and the port of a URL, with the scheme of the URL. Both are in the URL from
+// start to end. The host of a Unix socket is "".
 type server struct {
 	scheme, host, port string
 	start, end         int

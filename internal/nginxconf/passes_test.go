@@ -8,9 +8,9 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// TestHostsWithoutResolver verifies which hosts of URLs with a variable cause a warning. nginx 1.22.1
-// answers 502 for each host that is expected here, and its log names the same host. It answers the
-// others, as far as it can be tried without a name server.
+// TestHostsWithoutResolver verifies which hosts of URLs with a variable cause a warning. nginx
+// 1.22.1 answers 502 for each host that is expected here, and its log names the same host. It
+// answers the others, as far as it can be tried without a name server.
 func TestHostsWithoutResolver(t *testing.T) {
 	const location = "location / { proxy_pass http://$b; }"
 	for name, test := range map[string]struct {

@@ -35,8 +35,8 @@ func (c *checker) mayServe(directory string) bool {
 	})
 }
 
-// mayBegin reports whether a file has a variable in its path, and the text before the variable is the
-// beginning of a directory.
+// mayBegin reports whether a file has a variable in its path, and the text before the variable is
+// the beginning of a directory.
 func mayBegin(file, directory string) bool {
 	literal, _, hasVariable := strings.Cut(file, "$")
 	return hasVariable && strings.HasPrefix(directory, literal)

@@ -77,8 +77,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestUnused verifies that content and certificates cause a warning only if no directive, and no file
-// whose text is unknown, can serve them.
+// TestUnused verifies that content and certificates cause a warning only if no directive, and no
+// file whose text is unknown, can serve them.
 func TestUnused(t *testing.T) {
 	all := []string{"spec.content", "spec.tls[0]"}
 	for name, test := range map[string]struct {

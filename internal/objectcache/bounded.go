@@ -16,16 +16,16 @@ import (
 	"github.com/example/nginx-operator/internal/cached"
 )
 
-// The cache has only a part of a large object: its identity, and what the handlers of events read. A
-// reconcile reads such an object from the API server (Whole). So a large object costs no more memory
-// than a small one.
+// The cache has only a part of a large object: its identity, and what the handlers of events read.
+// A reconcile reads such an object from the API server (Whole). So a large object costs no more
+// memory than a small one.
 
 const (
-	// maxCached is the maximum size in bytes of an object in the cache. With its key and its indexes,
-	// it takes at most 4 KiB.
+	// maxCached is the maximum size in bytes of an object in the cache. With its key and its
+	// indexes, it takes at most 4 KiB.
 	maxCached = 3 << 10
-	// maxWithPorts is the maximum size in bytes of a Pod and of a ReplicaSet. An instance can have 33
-	// ports in each of 1000 Pods, which are too many to read them for each reconcile.
+	// maxWithPorts is the maximum size in bytes of a Pod and of a ReplicaSet. An instance can have
+	// 33 ports in each of 1000 Pods, which are too many to read them for each reconcile.
 	maxWithPorts = 6 << 10
 	// maxKind bounds the API version and the kind of the owner in a part.
 	maxKind = 64
@@ -34,8 +34,8 @@ const (
 // partSeed is random, so no client can create two contents with the same hash.
 var partSeed = maphash.MakeSeed()
 
-// bounded returns the transform of an informer. It narrows an object, and returns a copy, or its part
-// if it is too large. The slices of a copy have no larger arrays, unlike those of a decoder.
+// bounded returns the transform of an informer. It narrows an object, and returns a copy, or its
+// part if it is too large. The slices of a copy have no larger arrays, unlike those of a decoder.
 func (r References) bounded(narrow toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		if object, ok := in.(client.Object); ok && cached.IsPart(object) {
@@ -107,8 +107,8 @@ func partOfInstance(object *v1alpha2.NginxOperator) *v1alpha2.NginxOperator {
 	return out
 }
 
-// sizeOf returns the size in bytes of everything that a value refers to. Its own size belongs to the
-// value that has it.
+// sizeOf returns the size in bytes of everything that a value refers to. Its own size belongs to
+// the value that has it.
 func sizeOf(value reflect.Value) int {
 	size := 0
 	switch value.Kind() {

@@ -15,9 +15,9 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// slimDeployment keeps the number of replicas, the number of the revision, the ID of the Pods, the names
-// that an earlier release gave them, the hash of the certificates that Pods mount,
-// the names of the objects that Pods need, whether the rollout is paused, and the status.
+// slimDeployment keeps the number of replicas, the number of the revision, the ID of the Pods, the
+// names that an earlier release gave them, the hash of the certificates that Pods mount, the names
+// of the objects that Pods need, whether the rollout is paused, and the status.
 func slimDeployment(in any) (any, error) {
 	deployment, ok := in.(*appsv1.Deployment)
 	if !ok {

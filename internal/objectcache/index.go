@@ -23,17 +23,17 @@ const fieldPrefix = "field:"
 const (
 	// indexBytes is the memory in bytes that one value of an index takes.
 	indexBytes = 300
-	// maxPartReferences is the maximum memory in bytes that one index of references of a part takes. A
-	// part with more references is found by every name of its namespace.
+	// maxPartReferences is the maximum memory in bytes that one index of references of a part
+	// takes. A part with more references is found by every name of its namespace.
 	maxPartReferences = 1 << 10
 )
 
-// References has functions that return the names of the objects that an NginxOperator or a Deployment
-// needs, by the names of indexes.
+// References has functions that return the names of the objects that an NginxOperator or a
+// Deployment needs, by the names of indexes.
 type References map[string]func(client.Object) []string
 
-// addIndexers adds the indexes of a kind. They belong to the informer, because the FieldIndexer of a
-// manager would start the informer in a standby.
+// addIndexers adds the indexes of a kind. They belong to the informer, because the FieldIndexer of
+// a manager would start the informer in a standby.
 func (r References) addIndexers(indexers toolscache.Indexers, kind runtime.Object) {
 	if instance := instanceOf(kind); instance != nil {
 		indexers[fieldPrefix+cached.InstanceIndex] = indexer(func(object client.Object) []string {
@@ -106,8 +106,8 @@ func (r References) keepIn(part, object client.Object) {
 	}
 }
 
-// instanceOf returns the function that returns the name of the instance of an indexed kind's object,
-// or nil if the kind is not indexed.
+// instanceOf returns the function that returns the name of the instance of an indexed kind's
+// object, or nil if the kind is not indexed.
 func instanceOf(kind runtime.Object) func(metav1.Object) string {
 	switch kind.(type) {
 	case *appsv1.ControllerRevision, *corev1.ConfigMap, *policyv1.PodDisruptionBudget:

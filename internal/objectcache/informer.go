@@ -23,11 +23,11 @@ import (
 // NewInformer creates an informer of a cache (cache.Options.NewInformer).
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
-// Informers returns the function that creates the informers of the cache, with the InstanceIndex and
-// the indexes of references, which are functions of the referenced names. An NginxOperator that cannot
-// be decoded fails alone: a typed client decodes a list as a whole, so one stored object would block
-// the reconciles of all objects in all namespaces. A missing permission of an informer is reported to
-// permissions, which is nil if all namespaces are watched.
+// Informers returns the function that creates the informers of the cache, with the InstanceIndex
+// and the indexes of references, which are functions of the referenced names. An NginxOperator that
+// cannot be decoded fails alone: a typed client decodes a list as a whole, so one stored object
+// would block the reconciles of all objects in all namespaces. A missing permission of an informer
+// is reported to permissions, which is nil if all namespaces are watched.
 func Informers(cfg *rest.Config, references References, permissions *access.Namespaces) (NewInformer, error) {
 	lenient, err := newLenientClient(cfg)
 	if err != nil {
@@ -48,8 +48,8 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 	}, nil
 }
 
-// informer lists object by object, and stores at most a part of a large object. SetTransform completes
-// it.
+// informer lists object by object, and stores at most a part of a large object. SetTransform
+// completes it.
 type informer struct {
 	toolscache.SharedIndexInformer
 	source     *sourceOfKind

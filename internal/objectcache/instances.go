@@ -15,8 +15,8 @@ import (
 	"github.com/example/nginx-operator/pkg/access"
 )
 
-// Instances reads all NginxOperators of a leader's cache, of which some are only parts. A standby has
-// none. It is a runnable of the manager.
+// Instances reads all NginxOperators of a leader's cache, of which some are only parts. A standby
+// has none. It is a runnable of the manager.
 type Instances struct {
 	objects     cache.Cache
 	permissions *access.Namespaces
@@ -33,8 +33,8 @@ func NewInstances(objects cache.Cache, permissions *access.Namespaces) *Instance
 // starts it after the election.
 func (i *Instances) Start(ctx context.Context) error { return i.wait(ctx) }
 
-// wait starts the informer of the NginxOperators if no controller has started it yet, and waits until
-// the cache has all objects.
+// wait starts the informer of the NginxOperators if no controller has started it yet, and waits
+// until the cache has all objects.
 func (i *Instances) wait(ctx context.Context) error {
 	if _, err := i.objects.GetInformer(ctx, &v1alpha2.NginxOperator{}); err != nil {
 		return fmt.Errorf("failed to watch NginxOperators: %w", err)

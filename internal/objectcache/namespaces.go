@@ -18,8 +18,8 @@ func byNamespace(namespaces []string) map[string]cache.Config {
 
 // inNamespaces returns the cache settings of a kind in each namespace, or in all if there are none.
 // Informers list and watch in their own way (Informers), so they need to know the namespace of the
-// cache. A cache passes no namespace to an informer, but its transform. Each namespace therefore has
-// a transform of its own, which returns the namespace for an inquiry.
+// cache. A cache passes no namespace to an informer, but its transform. Each namespace therefore
+// has a transform of its own, which returns the namespace for an inquiry.
 func inNamespaces(out cache.ByObject, namespaces []string) cache.ByObject {
 	transform := out.Transform
 	out.Namespaces = byNamespace(namespaces)

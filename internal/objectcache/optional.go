@@ -56,16 +56,17 @@ func NewMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, erro
 	return WithOptionalKinds(dynamic), err
 }
 
-// OptionalKinds is a runnable of the leader. After the election, it looks which optional kinds the API
-// server serves. If that changes later, it ends the process, and the next leader looks again. For the
-// reasons, see docs/adr/0059-optional-kinds-at-the-election.md.
+// OptionalKinds is a runnable of the leader. After the election, it looks which optional kinds the
+// API server serves. If that changes later, it ends the process, and the next leader looks again.
+// For the reasons, see docs/adr/0059-optional-kinds-at-the-election.md.
 type OptionalKinds struct {
-	// Settle is the time without events after which a change of the CustomResourceDefinitions counts.
+	// Settle is the time without events after which a change of the CustomResourceDefinitions
+	// counts.
 	Settle time.Duration
-	// MinTerm is the minimum time from the election to the end of the process. With two replicas and
-	// five minutes, each container runs for ten minutes, after which a kubelet resets its back-off. So
-	// one of them always answers conversions, even if a CustomResourceDefinition is added and removed
-	// repeatedly.
+	// MinTerm is the minimum time from the election to the end of the process. With two replicas
+	// and five minutes, each container runs for ten minutes, after which a kubelet resets its
+	// back-off. So one of them always answers conversions, even if a CustomResourceDefinition is
+	// added and removed repeatedly.
 	MinTerm time.Duration
 
 	reader   client.Reader
@@ -73,8 +74,8 @@ type OptionalKinds struct {
 	setup    func(missing map[string]string) error
 }
 
-// NewOptionalKinds returns a runnable for the manager. setup adds the controllers to the manager. It
-// gets the reasons why optional kinds are not served, by kind.
+// NewOptionalKinds returns a runnable for the manager. setup adds the controllers to the manager.
+// It gets the reasons why optional kinds are not served, by kind.
 func NewOptionalKinds(mgr cluster.Cluster, setup func(missing map[string]string) error) (*OptionalKinds, error) {
 	watcher, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -83,7 +84,8 @@ func NewOptionalKinds(mgr cluster.Cluster, setup func(missing map[string]string)
 	return &OptionalKinds{Settle: 10 * time.Second, MinTerm: 5 * time.Minute, reader: mgr.GetAPIReader(), metadata: watcher, setup: setup}, nil
 }
 
-// Start implements manager.Runnable. It returns manager.ErrRestart if the served kinds have changed.
+// Start implements manager.Runnable. It returns manager.ErrRestart if the served kinds have
+// changed.
 func (o *OptionalKinds) Start(ctx context.Context) error {
 	earliest := time.Now().Add(o.MinTerm)
 	missing, err := o.missing(ctx)

@@ -89,8 +89,8 @@ func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus 
 	return out
 }
 
-// slimState keeps the start of a running container, and why a container waits or has ended. Of a log,
-// it keeps the line that explains the end.
+// slimState keeps the start of a running container, and why a container waits or has ended. Of a
+// log, it keeps the line that explains the end.
 func slimState(state corev1.ContainerState) corev1.ContainerState {
 	var out corev1.ContainerState
 	if state.Running != nil {

@@ -60,8 +60,8 @@ func newDirectly(scheme *runtime.Scheme) directly {
 	return directly{serializer.NewCodecFactory(scheme).WithoutConversion()}
 }
 
-// directly is a serializer that decodes an object of a watch without an earlier search for its kind.
-// The search and the validation of the usual serializer take half of the time.
+// directly is a serializer that decodes an object of a watch without an earlier search for its
+// kind. The search and the validation of the usual serializer take half of the time.
 type directly struct{ runtime.NegotiatedSerializer }
 
 // DecoderToVersion implements runtime.NegotiatedSerializer.
@@ -75,8 +75,8 @@ type directDecoder struct{ runtime.Decoder }
 // custom resources.
 var beginning = []byte(`{"apiVersion":"` + v1alpha2.GroupVersion.String() + `","kind":"NginxOperator",`)
 
-// Decode implements runtime.Decoder. It decodes anything else, for example the Status of an error, in
-// the usual way.
+// Decode implements runtime.Decoder. It decodes anything else, for example the Status of an error,
+// in the usual way.
 func (d directDecoder) Decode(
 	raw []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/example/nginx-operator/internal/codec"
 )
 
-// TestEventsAreDecoded verifies that an object of a watch is decoded in the same way with its fields
-// in any order, even with an unreadable value, and that an error remains an error.
+// TestEventsAreDecoded verifies that an object of a watch is decoded in the same way with its
+// fields in any order, even with an unreadable value, and that an error remains an error.
 func TestEventsAreDecoded(t *testing.T) {
 	t.Parallel()
 	negotiator := runtime.NewClientNegotiator(newDirectly(newLenientScheme()), v1alpha2.GroupVersion)

@@ -33,9 +33,9 @@ type whole struct {
 	lenient *lenientClient
 }
 
-// Whole returns a client of cached objects that reads an object from the reader of the API server if
-// the cache has only a part of it (cached.IsPart). The result has the same fields as other objects of the
-// cache. A list of NginxOperators or Deployments can have parts.
+// Whole returns a client of cached objects that reads an object from the reader of the API server
+// if the cache has only a part of it (cached.IsPart). The result has the same fields as other
+// objects of the cache. A list of NginxOperators or Deployments can have parts.
 func Whole(cfg *rest.Config, cached client.Client, live client.Reader) (client.Client, error) {
 	lenient, err := newLenientClient(cfg)
 	if err != nil {

@@ -160,8 +160,8 @@ func newCluster(objects []client.Object) client.Client {
 // nameOfGone is the instance that the cache has and the API server has not.
 const nameOfGone = "gone"
 
-// newWhole returns a client of a cache with parts: of two instances, of which one is deleted, and of
-// one Pod more than a list may have.
+// newWhole returns a client of a cache with parts: of two instances, of which one is deleted, and
+// of one Pod more than a list may have.
 func newWhole(t *testing.T) client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {

@@ -48,8 +48,8 @@ type workload struct {
 }
 
 // TestComingFromCreatesTheSame verifies the pairs of manifests on the page "Coming from ...": the
-// NginxOperator creates the same workload as the manifest that it replaces. fromTsuru and fromValues
-// model the programs that read the latter.
+// NginxOperator creates the same workload as the manifest that it replaces. fromTsuru and
+// fromValues model the programs that read the latter.
 func TestComingFromCreatesTheSame(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/guide/coming-from.md")
 	if err != nil {

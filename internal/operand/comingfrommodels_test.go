@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fromTsuru renders the fields of the sample like tsuru/nginx-operator at commit 77f209d1101e. Lines
-// are those of its pkg/k8s/k8s.go.
+// fromTsuru renders the fields of the sample like tsuru/nginx-operator at commit 77f209d1101e.
+// Lines are those of its pkg/k8s/k8s.go.
 func fromTsuru(t *testing.T, text string) workload {
 	t.Helper()
 	nginx := struct {

@@ -58,20 +58,21 @@ type Composed struct {
 	Children []client.Object
 	// Ports are the ports of the Service.
 	Ports []corev1.ServicePort
-	// Interim means that a port of the Service has a temporary name. Once the Service is written, its ports can get
-	// their own names.
+	// Interim means that a port of the Service has a temporary name. Once the Service is written,
+	// its ports can get their own names.
 	Interim bool
 	// HeldRoute means that the Ingress or HTTPRoute waits for the endpoints of another number.
 	HeldRoute bool
 }
 
-// Compose returns the children of a declaration of Pods with the entrance of a declaration, which can be
-// the same, for the Pods that run. The arguments are the children of these declarations while no other
-// Pods run. It changes a copy of them.
+// Compose returns the children of a declaration of Pods with the entrance of a declaration, which
+// can be the same, for the Pods that run. The arguments are the children of these declarations
+// while no other Pods run. It changes a copy of them.
 //
-// While Pods of several declarations run, the Service has the numbers of the entrance, those that ready
-// new Pods serve, and those that Pods of an earlier declaration still serve. The NetworkPolicy admits
-// clients to the same Pods. The Ingress or HTTPRoute has a number that ready Pods serve.
+// While Pods of several declarations run, the Service has the numbers of the entrance, those that
+// ready new Pods serve, and those that Pods of an earlier declaration still serve. The
+// NetworkPolicy admits clients to the same Pods. The Ingress or HTTPRoute has a number that ready
+// Pods serve.
 func Compose(pods, entrance []client.Object, now Running) Composed {
 	old := partsOf(entrance)
 	coming := comingParts(pods, old)
@@ -119,8 +120,8 @@ func setVersion(child client.Object, version string) {
 	child.SetLabels(labels)
 }
 
-// parts has the children of a declaration that the composition depends on. A missing one is empty, or
-// nil if it is optional.
+// parts has the children of a declaration that the composition depends on. A missing one is empty,
+// or nil if it is optional.
 type parts struct {
 	service    *corev1.Service
 	deployment *appsv1.Deployment
@@ -150,8 +151,8 @@ func partsOf(children []client.Object) parts {
 	return out
 }
 
-// comingParts returns the parts of a declaration of Pods. If it has no Service, its ports are those of the
-// Pods, and the Ingress or HTTPRoute of the entrance stays as long as they serve it.
+// comingParts returns the parts of a declaration of Pods. If it has no Service, its ports are those
+// of the Pods, and the Ingress or HTTPRoute of the entrance stays as long as they serve it.
 func comingParts(pods []client.Object, entrance parts) parts {
 	out := partsOf(pods)
 	if slices.ContainsFunc(pods, func(child client.Object) bool { return kindOf(child) == "Service" }) {

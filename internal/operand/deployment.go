@@ -31,7 +31,8 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	return deployment
 }
 
-// SetCareful changes the rollout of a Deployment so that every running Pod stays until a new one is ready.
+// SetCareful changes the rollout of a Deployment so that every running Pod stays until a new one is
+// ready.
 func SetCareful(deployment *appsv1.Deployment) {
 	rolling := deployment.Spec.Strategy.RollingUpdate
 	if rolling == nil {
@@ -61,12 +62,12 @@ func deploymentAnnotations(replicas Replicas, in Inputs) map[string]string {
 	return out
 }
 
-// maxSpec is the limit in bytes for the part of a spec in an annotation of the Deployment. The annotations
-// of an object have at most 256 KiB, and this one counts twice.
+// maxSpec is the limit in bytes for the part of a spec in an annotation of the Deployment. The
+// annotations of an object have at most 256 KiB, and this one counts twice.
 const maxSpec = 16 << 10
 
-// Mark writes the ID of the Pods to a declared Deployment, and the part of the spec that reaches them if it
-// is small enough. The Deployment controller copies both to the ReplicaSet.
+// Mark writes the ID of the Pods to a declared Deployment, and the part of the spec that reaches
+// them if it is small enough. The Deployment controller copies both to the ReplicaSet.
 func Mark(deployment *appsv1.Deployment, id, spec string, live *appsv1.Deployment) {
 	metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationChange, id)
 	if len(spec) <= maxSpec {
@@ -77,8 +78,8 @@ func Mark(deployment *appsv1.Deployment, id, spec string, live *appsv1.Deploymen
 	}
 }
 
-// MarkAgain writes the ID of its Pods to a Deployment as it was declared before. A release before 0.8.0
-// declared it with other names.
+// MarkAgain writes the ID of its Pods to a Deployment as it was declared before. A release before
+// 0.8.0 declared it with other names.
 func MarkAgain(deployment *appsv1.Deployment, id string) {
 	if deployment.Annotations[wellknown.AnnotationChange] != "" {
 		return
@@ -88,8 +89,8 @@ func MarkAgain(deployment *appsv1.Deployment, id string) {
 	metav1.SetMetaDataLabel(&deployment.ObjectMeta, wellknown.LabelRecord, "")
 }
 
-// MarkAsBefore keeps the names by which a release before 0.8.0 knows the Pods of a Deployment. An upgrade
-// alone changes no child.
+// MarkAsBefore keeps the names by which a release before 0.8.0 knows the Pods of a Deployment. An
+// upgrade alone changes no child.
 func MarkAsBefore(deployment, live *appsv1.Deployment) {
 	deployment.Labels[wellknown.LabelRecord] = live.Labels[wellknown.LabelRecord]
 	if first, _, _ := strings.Cut(live.Annotations[wellknown.AnnotationFirstDeclaration], " "); first != "" {

@@ -128,8 +128,8 @@ func TestEntranceWhilePodsChange(t *testing.T) {
 	}
 }
 
-// TestWithEntrance verifies that the children of two declarations are combined in the order in which
-// they depend on each other.
+// TestWithEntrance verifies that the children of two declarations are combined in the order in
+// which they depend on each other.
 func TestWithEntrance(t *testing.T) {
 	in := Inputs{Image: fixture.Image}
 	pods := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
@@ -152,8 +152,8 @@ func TestWithEntrance(t *testing.T) {
 	}
 }
 
-// TestRolloutThatMovesTheRoute verifies that old Pods serve until the Ingress has moved, and that only an
-// Ingress or HTTPRoute with another number moves.
+// TestRolloutThatMovesTheRoute verifies that old Pods serve until the Ingress has moved, and that
+// only an Ingress or HTTPRoute with another number moves.
 func TestRolloutThatMovesTheRoute(t *testing.T) {
 	ingress := func(s *v1alpha2.NginxOperatorSpec) {
 		s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: "a"}}}}
@@ -183,8 +183,8 @@ func exposedOn(name string, port int32) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
-// TestPodsWithoutEntrance verifies that Pods of which only the Deployment is known change nothing of an entrance
-// that they serve.
+// TestPodsWithoutEntrance verifies that Pods of which only the Deployment is known change nothing
+// of an entrance that they serve.
 func TestPodsWithoutEntrance(t *testing.T) {
 	in := Inputs{Image: fixture.Image}
 	children := Desired(fixture.NewObject(exposedOn("web", 8080)), in)

@@ -11,8 +11,8 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
-// TestVolumesOnTheDisk verifies that the annotation for cluster-autoscaler in the documentation lists
-// the volumes that keep it from removing a node: each emptyDir that is not in memory.
+// TestVolumesOnTheDisk verifies that the annotation for cluster-autoscaler in the documentation
+// lists the volumes that keep it from removing a node: each emptyDir that is not in memory.
 func TestVolumesOnTheDisk(t *testing.T) {
 	const annotation = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 	cache := func(inMemory bool) func(*v1alpha2.NginxOperatorSpec) {

@@ -64,8 +64,8 @@ func given[T ~string](text T) *T {
 	return &text
 }
 
-// CurrentConditions returns the conditions that a controller reports for an HTTPRoute, without those
-// of an earlier generation.
+// CurrentConditions returns the conditions that a controller reports for an HTTPRoute, without
+// those of an earlier generation.
 func CurrentConditions(route *gatewayv1.HTTPRoute, reported []metav1.Condition) []metav1.Condition {
 	var current []metav1.Condition
 	for _, condition := range reported {

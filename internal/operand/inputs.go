@@ -21,7 +21,8 @@ type Inputs struct {
 	Config Configuration
 	// Content is the static files, or nil if the object references none.
 	Content *Content
-	// ServersHash is a hash of the user's server blocks from a ConfigMap, or "" if the spec has them.
+	// ServersHash is a hash of the user's server blocks from a ConfigMap, or "" if the spec has
+	// them.
 	ServersHash string
 	// Suffix ends the names of the ConfigMaps. It is "" unless a ConfigMap was forged.
 	Suffix string

@@ -19,9 +19,9 @@ import (
 )
 
 // desiredNetworkPolicy returns the NetworkPolicy. It admits the declared peers to the ports of the
-// Service, and any source to the ports for probes and metrics: no peer selects the node address of the
-// kubelet, and the location of Prometheus is unknown. All ports are numbers, because OVN-Kubernetes
-// takes the name of a port for the number 0.
+// Service, and any source to the ports for probes and metrics: no peer selects the node address of
+// the kubelet, and the location of Prometheus is unknown. All ports are numbers, because
+// OVN-Kubernetes takes the name of a port for the number 0.
 func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.NetworkPolicy {
 	policy := assets.NetworkPolicy()
 	policy.ObjectMeta = ObjectMeta(object, in)
@@ -41,9 +41,10 @@ func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networking
 	return policy
 }
 
-// rulesOf returns the rules of the entrance's NetworkPolicy for the Pods that run, and these ports of the
-// Service. While Pods with different numbers run, they have the numbers of all of them, but none of Pods
-// that only have the labels. Numbers that only new Pods serve have the peers of these Pods.
+// rulesOf returns the rules of the entrance's NetworkPolicy for the Pods that run, and these ports
+// of the Service. While Pods with different numbers run, they have the numbers of all of them, but
+// none of Pods that only have the labels. Numbers that only new Pods serve have the peers of these
+// Pods.
 func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []networkingv1.NetworkPolicyIngressRule {
 	declared, coming := sets.New[int32](), sets.New[int32]()
 	for _, port := range ports {
@@ -122,10 +123,10 @@ func listening(numbers sets.Set[int32], containers []ContainerPort) sets.Set[int
 	return out
 }
 
-// admit returns rules that admit peers, or all for nil, to these numbers. A number that other peers have
-// stays theirs: some Pods can serve it, and others have it for their probes. The kubelet reaches it in
-// any case, because a Pod always admits its own node. There is no rule without numbers, because it would
-// open all of them.
+// admit returns rules that admit peers, or all for nil, to these numbers. A number that other peers
+// have stays theirs: some Pods can serve it, and others have it for their probes. The kubelet
+// reaches it in any case, because a Pod always admits its own node. There is no rule without
+// numbers, because it would open all of them.
 func admit(
 	rules []networkingv1.NetworkPolicyIngressRule, numbers sets.Set[int32], from []networkingv1.NetworkPolicyPeer,
 ) []networkingv1.NetworkPolicyIngressRule {

@@ -79,9 +79,9 @@ func TestNetworkPolicyFrom(t *testing.T) {
 	}
 }
 
-// TestForeignPorts verifies that a Pod or a ReplicaSet opens no port if it only has the labels of the
-// instance: neither by the name of the port for probes, nor by the annotation with the ports of the
-// Service.
+// TestForeignPorts verifies that a Pod or a ReplicaSet opens no port if it only has the labels of
+// the instance: neither by the name of the port for probes, nor by the annotation with the ports of
+// the Service.
 func TestForeignPorts(t *testing.T) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "own"}}
 	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")

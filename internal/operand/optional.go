@@ -22,8 +22,8 @@ func desiredOptional(object *v1alpha2.NginxOperator, in Inputs) []client.Object 
 	return out
 }
 
-// Unrendered returns the optional kinds that a spec declares and that are not installed. The Ingress
-// that such an HTTPRoute replaces is not stale.
+// Unrendered returns the optional kinds that a spec declares and that are not installed. The
+// Ingress that such an HTTPRoute replaces is not stale.
 func Unrendered(spec *v1alpha2.NginxOperatorSpec, in Inputs) []OptionalKind {
 	return slices.DeleteFunc(slices.Clone(OptionalKinds), func(child OptionalKind) bool {
 		return in.Missing[child.Kind] == "" || !child.IsDeclared(spec)

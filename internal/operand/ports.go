@@ -162,8 +162,8 @@ func withComing(entrance, pods []corev1.ServicePort, now Running) []corev1.Servi
 	return out
 }
 
-// servedPorts returns all ports of the Service: those of the entrance, those that ready new Pods serve,
-// and the others that Pods serve. It reports whether one has a temporary name.
+// servedPorts returns all ports of the Service: those of the entrance, those that ready new Pods
+// serve, and the others that Pods serve. It reports whether one has a temporary name.
 func servedPorts(entrance, pods []corev1.ServicePort, now Running) (out []corev1.ServicePort, hasInterim bool) {
 	out = withComing(entrance, pods, now)
 	out = append(out, leavingPorts(out, now)...)

@@ -26,9 +26,9 @@ func mainPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return ports[max(0, slices.IndexFunc(ports, func(port defaults.ServicePort) bool { return !port.TLS }))].Number
 }
 
-// backendOf returns the number of the Service that the Ingress or HTTPRoute references, and whether it
-// waits for the endpoints of another number. It stays while ready Pods serve the current number, and no
-// ready Pod serves the other one, or it has no endpoints yet.
+// backendOf returns the number of the Service that the Ingress or HTTPRoute references, and whether
+// it waits for the endpoints of another number. It stays while ready Pods serve the current number,
+// and no ready Pod serves the other one, or it has no endpoints yet.
 func backendOf(entrance, pods parts, now Running) (number int32, held bool) {
 	wanted := wantedBackend(entrance, pods, now)
 	if now.servesExposed() && (!now.ready.Has(wanted) || now.unreached.Has(wanted)) {
@@ -37,8 +37,8 @@ func backendOf(entrance, pods parts, now Running) (number int32, held bool) {
 	return wanted, false
 }
 
-// wantedBackend returns the main port of the new Pods once one of them is ready, and otherwise that of
-// the entrance.
+// wantedBackend returns the main port of the new Pods once one of them is ready, and otherwise that
+// of the entrance.
 func wantedBackend(entrance, pods parts, now Running) int32 {
 	if number := pods.backend(); now.ready.Has(number) {
 		return number
@@ -59,15 +59,16 @@ func movesRoute(entrance, pods parts) bool {
 	return (entrance.ingress != nil || entrance.route != nil) && entrance.backend() != pods.backend()
 }
 
-// settlingRoute returns a Deployment whose earlier Pods serve until the Ingress or HTTPRoute has moved.
+// settlingRoute returns a Deployment whose earlier Pods serve until the Ingress or HTTPRoute has
+// moved.
 func settlingRoute(deployment *appsv1.Deployment) *appsv1.Deployment {
 	out := deployment.DeepCopy()
 	out.Spec.MinReadySeconds = max(out.Spec.MinReadySeconds, min(routeSettleSeconds, ptr.Deref(out.Spec.ProgressDeadlineSeconds, 0)/4))
 	return out
 }
 
-// backend returns the number that the Ingress or HTTPRoute has while no other Pods run. Without them it
-// is the first port without TLS, as far as the Service shows that.
+// backend returns the number that the Ingress or HTTPRoute has while no other Pods run. Without
+// them it is the first port without TLS, as far as the Service shows that.
 func (p parts) backend() int32 {
 	if p.ingress != nil {
 		for _, port := range ingressBackends(p.ingress) {
@@ -122,12 +123,14 @@ func routeBackends(route *gatewayv1.HTTPRoute) (out []*gatewayv1.BackendObjectRe
 	return out
 }
 
-// servesExposed reports whether ready Pods serve the number that the Ingress or HTTPRoute references.
+// servesExposed reports whether ready Pods serve the number that the Ingress or HTTPRoute
+// references.
 func (now Running) servesExposed() bool {
 	return now.ready.Has(now.exposed) && Serves(now.Service, now.exposed)
 }
 
-// WithoutEndpoints returns the running ports with a number of the Service that has no endpoints yet.
+// WithoutEndpoints returns the running ports with a number of the Service that has no endpoints
+// yet.
 func (now Running) WithoutEndpoints(number int32) Running {
 	now.unreached = sets.New(number)
 	return now

@@ -16,8 +16,9 @@ import (
 
 // NewRunning returns the running ports of an object. service has the ports of its Service. exposed
 // is the port number that its HTTPRoute or Ingress references, or 0. replicaSets and pods have the
-// labels of the object, which every user can set who may create them. Those of its Deployment, which
-// can be nil, have the controller as well. A Pod that is being deleted serves until it has ended.
+// labels of the object, which every user can set who may create them. Those of its Deployment,
+// which can be nil, have the controller as well. A Pod that is being deleted serves until it has
+// ended.
 func NewRunning(
 	service []corev1.ServicePort, exposed int32, deployment *appsv1.Deployment, replicaSets []*appsv1.ReplicaSet, pods []*corev1.Pod,
 ) Running {

@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// DesiredService returns the Service with the declared ports. Its target ports are names, so that each
-// Pod receives requests on its own port number during a change of numbers.
+// DesiredService returns the Service with the declared ports. Its target ports are names, so that
+// each Pod receives requests on its own port number during a change of numbers.
 func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 	service := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

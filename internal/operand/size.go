@@ -13,9 +13,9 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Sized returns a Deployment with the size that an object declares: replicas, strategy, and deadlines.
-// declared is the Deployment of the spec, which can have patches of these fields, or nil if the spec cannot
-// be used. live is the live one, or nil.
+// Sized returns a Deployment with the size that an object declares: replicas, strategy, and
+// deadlines. declared is the Deployment of the spec, which can have patches of these fields, or nil
+// if the spec cannot be used. live is the live one, or nil.
 func Sized(deployment, declared *appsv1.Deployment, object *v1alpha2.NginxOperator, live *appsv1.Deployment) *appsv1.Deployment {
 	out := deployment.DeepCopy()
 	if replicas := ReplicasOf(object, live); replicas.Number >= 0 && replicas.Number <= MaxReplicas {
@@ -45,8 +45,8 @@ func setRollout(deployment *appsv1.Deployment, object *v1alpha2.NginxOperator) {
 	deployment.Spec.ProgressDeadlineSeconds = &rollout.ProgressDeadlineSeconds
 }
 
-// SizeOf returns the PodDisruptionBudget of a Deployment, if it has an effect, and its autoscaler, which can
-// be nil. budget is a declared PodDisruptionBudget, or nil.
+// SizeOf returns the PodDisruptionBudget of a Deployment, if it has an effect, and its autoscaler,
+// which can be nil. budget is a declared PodDisruptionBudget, or nil.
 func SizeOf(
 	object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, budget client.Object, scaler *autoscalingv2.HorizontalPodAutoscaler,
 ) []client.Object {
@@ -67,12 +67,14 @@ func SizeOf(
 	return out
 }
 
-// DesiredAutoscaler returns the HorizontalPodAutoscaler of an object without the label of the version.
+// DesiredAutoscaler returns the HorizontalPodAutoscaler of an object without the label of the
+// version.
 func DesiredAutoscaler(object *v1alpha2.NginxOperator) *autoscalingv2.HorizontalPodAutoscaler {
 	return desiredAutoscaler(object, Inputs{})
 }
 
-// CanScale reports whether Pods request what the autoscaler of a spec measures. A limit counts as a request.
+// CanScale reports whether Pods request what the autoscaler of a spec measures. A limit counts as a
+// request.
 func CanScale(deployment *appsv1.Deployment, spec *v1alpha2.NginxOperatorSpec) bool {
 	bounds := defaults.Autoscaling(spec)
 	if bounds.MaxReplicas < 1 || bounds.MaxReplicas > MaxReplicas || *bounds.MinReplicas < 1 || *bounds.MinReplicas > bounds.MaxReplicas {

@@ -34,7 +34,8 @@ type Options struct {
 	StorageMigrationManifest string
 	// NginxImage is the container image of instances without spec.image.
 	NginxImage string
-	// ExporterImage is the container image of nginx-prometheus-exporter, for instances with spec.monitoring.
+	// ExporterImage is the container image of nginx-prometheus-exporter, for instances with
+	// spec.monitoring.
 	ExporterImage string
 	// PodIPs are the addresses of the operator's Pod. They show the IP families of the cluster.
 	PodIPs []string
@@ -138,8 +139,8 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	return o, o.validate()
 }
 
-// Names of the Service and Secret that OLM creates for the bundle, and that config/ installs without
-// OLM.
+// Names of the Service and Secret that OLM creates for the bundle, and that config/ installs
+// without OLM.
 const (
 	webhookService    = "nginx-operator-webhook-service"
 	webhookSecret     = "nginx-operator-webhook-server-cert" // #nosec G101 -- the name of a Secret

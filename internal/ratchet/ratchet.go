@@ -1,6 +1,6 @@
-// Package ratchet exempts stored values from new rules. A new rule rejects a value in a new write. If
-// an older release accepted the same value, it stays in effect, and the status reports it. For the
-// reasons, see docs/adr/0041-new-rules-ratchet.md.
+// Package ratchet exempts stored values from new rules. A new rule rejects a value in a new write.
+// If an older release accepted the same value, it stays in effect, and the status reports it. For
+// the reasons, see docs/adr/0041-new-rules-ratchet.md.
 package ratchet
 
 import (

@@ -4,13 +4,14 @@ package requeue
 import "time"
 
 const (
-	// AfterConflict is the interval of retries that wait for another client: an object has the name of a child, or a namespace is
-	// deleted.
+	// AfterConflict is the interval of retries that wait for another client: an object has the name
+	// of a child, or a namespace is deleted.
 	AfterConflict = 30 * time.Second
-	// AfterVerdict is the interval of retries of a spec that the API server refuses as invalid. Only another version of the API server
-	// may accept it.
+	// AfterVerdict is the interval of retries of a spec that the API server refuses as invalid.
+	// Only another version of the API server may accept it.
 	AfterVerdict = 10 * time.Minute
-	// UntilObserved is the interval of retries until the cache has the newest ReplicaSet of a rollout.
+	// UntilObserved is the interval of retries until the cache has the newest ReplicaSet of a
+	// rollout.
 	UntilObserved = time.Second
 	// Soon is the delay of a reconcile that depends on the last write.
 	Soon = time.Millisecond

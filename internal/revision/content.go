@@ -67,8 +67,8 @@ func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, 
 		maps.EqualFunc(want.BinaryData, stored.BinaryData, bytes.Equal), err
 }
 
-// digests has the SHA-256 hash of the data of each ConfigMap of a stored declaration, by name. spec has
-// the data of those that the spec renders, or is nil.
+// digests has the SHA-256 hash of the data of each ConfigMap of a stored declaration, by name. spec
+// has the data of those that the spec renders, or is nil.
 type digests struct {
 	of   map[string]string
 	spec *Declaration

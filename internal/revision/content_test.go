@@ -16,8 +16,8 @@ import (
 )
 
 // TestForgedConfigMaps verifies that other data under the name of an immutable ConfigMap, which a
-// tenant could create, is detected for every kind of ConfigMap, by the data of the spec and by a stored hash. A
-// mutable ConfigMap is detected as well.
+// tenant could create, is detected for every kind of ConfigMap, by the data of the spec and by a
+// stored hash. A mutable ConfigMap is detected as well.
 func TestForgedConfigMaps(t *testing.T) {
 	object := fixture.NewObject(fixture.WithFiles("a/b.conf", "c.mmdb"))
 	copied := operand.NewDeclaredFiles(map[string][]byte{"a/b.conf": []byte("one"), "c.mmdb": {0xff, 0}})
@@ -74,7 +74,8 @@ func TestForgedConfigMaps(t *testing.T) {
 	}
 }
 
-// TestLostConfigMap verifies that a lost ConfigMap of stored Pods is created again only if the spec renders it.
+// TestLostConfigMap verifies that a lost ConfigMap of stored Pods is created again only if the spec
+// renders it.
 func TestLostConfigMap(t *testing.T) {
 	object := fixture.NewObject()
 	in := operand.Inputs{Config: operand.NewConfiguration(nginxconf.Files{nginxconf.MainFile: "# main"})}

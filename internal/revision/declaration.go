@@ -1,6 +1,6 @@
-// Package revision has the declarations of an instance: what its spec renders, what was declared last, and
-// what is in effect, which is stored as bytes in a ControllerRevision before it is replaced. Only such
-// bytes, or what the spec renders, are ever written.
+// Package revision has the declarations of an instance: what its spec renders, what was declared
+// last, and what is in effect, which is stored as bytes in a ControllerRevision before it is
+// replaced. Only such bytes, or what the spec renders, are ever written.
 package revision
 
 import (
@@ -32,8 +32,8 @@ type Declaration struct {
 	Children []client.Object
 	// Content has the data of the ConfigMaps.
 	Content apply.Content
-	// PatchedKinds are the kinds of children that the patches of the spec change. Rendering.PatchedKinds
-	// has them for a rendered spec.
+	// PatchedKinds are the kinds of children that the patches of the spec change.
+	// Rendering.PatchedKinds has them for a rendered spec.
 	PatchedKinds []string
 }
 
@@ -93,12 +93,12 @@ func (d *Declaration) ConfigHash() string {
 type Rendering struct {
 	// Pods is the declaration of the Pods.
 	Pods *Declaration
-	// Entrance is the declaration of the entrance, which can be the same. It is nil if the entrance is not
-	// known, and stays as it is.
+	// Entrance is the declaration of the entrance, which can be the same. It is nil if the entrance
+	// is not known, and stays as it is.
 	Entrance *Declaration
 	operand.Composed
-	// Running are the ports of the running Pods, and Missing has the reason for each kind that is not
-	// installed.
+	// Running are the ports of the running Pods, and Missing has the reason for each kind that is
+	// not installed.
 	Running operand.Running
 	Missing map[string]string
 }
@@ -114,8 +114,8 @@ func (r Rendering) Unrendered() []operand.OptionalKind {
 	return operand.MissingKinds(r.Entrance.Children, r.Missing)
 }
 
-// PatchedKinds returns the kinds of children that patches of a spec change, sorted. before are those of the
-// status, for parts whose patches are not known.
+// PatchedKinds returns the kinds of children that patches of a spec change, sorted. before are
+// those of the status, for parts whose patches are not known.
 func (r Rendering) PatchedKinds(before []string) []string {
 	out := sets.New[string]()
 	for _, part := range []struct {

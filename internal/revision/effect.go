@@ -16,10 +16,10 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// InEffect returns the ControllerRevision that stores the children in effect, and its reference for the
-// status: the Pods of the live Deployment and the live entrance, as they were declared last. pods replace
-// those of the live Deployment if they are stored already; they can be nil. It returns nil if the Deployment
-// has no last declaration.
+// InEffect returns the ControllerRevision that stores the children in effect, and its reference for
+// the status: the Pods of the live Deployment and the live entrance, as they were declared last.
+// pods replace those of the live Deployment if they are stored already; they can be nil. It returns
+// nil if the Deployment has no last declaration.
 func (s Store) InEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, pods *Declaration,
 ) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {
@@ -63,8 +63,8 @@ func (s Store) InEffect(
 	return out, &v1alpha2.StoredRevision{Name: out.Name, Hash: hashOf(raw), HasEntrance: true}, nil
 }
 
-// livePods returns what was declared last of the live Deployment, the ConfigMaps that it mounts, and the
-// size of the instance.
+// livePods returns what was declared last of the live Deployment, the ConfigMaps that it mounts,
+// and the size of the instance.
 func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, data *stored) ([]client.Object, error) {
 	last, err := s.Last(ctx, object, nil)
 	if last == nil || err != nil {
@@ -111,7 +111,8 @@ func (s Store) liveChildren(ctx context.Context, object *v1alpha2.NginxOperator,
 	return out, nil
 }
 
-// specOf returns the part of the spec with which a Deployment was declared, or nil if it does not have it.
+// specOf returns the part of the spec with which a Deployment was declared, or nil if it does not
+// have it.
 func specOf(deployment *appsv1.Deployment) json.RawMessage {
 	if text := deployment.Annotations[wellknown.AnnotationSpec]; json.Valid([]byte(text)) {
 		return json.RawMessage(text)

@@ -15,7 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// maxBytes is the limit for the data of a ControllerRevision. etcd accepts requests of up to 1.5 MiB.
+// maxBytes is the limit for the data of a ControllerRevision. etcd accepts requests of up to 1.5
+// MiB.
 const maxBytes = 1_400_000
 
 // stored is the data of the ControllerRevision that stores the children in effect.
@@ -23,11 +24,13 @@ type stored struct {
 	// Change identifies the Pods, and Generation is that of their spec, or 0.
 	Change     change.ID `json:"change"`
 	Generation int64     `json:"generation,omitempty"`
-	// Spec is the part of the spec that reaches the Pods, if it is known. Only kubectl nginx reads it.
+	// Spec is the part of the spec that reaches the Pods, if it is known. Only kubectl nginx reads
+	// it.
 	Spec json.RawMessage `json:"spec,omitempty"`
 	// PatchedKinds are the kinds of children that patches of the spec change.
 	PatchedKinds []string `json:"patchedKinds"`
-	// Children are the children without the data of ConfigMaps, of which Digests has the SHA-256 hashes.
+	// Children are the children without the data of ConfigMaps, of which Digests has the SHA-256
+	// hashes.
 	Children []json.RawMessage `json:"children"`
 	Digests  map[string]string `json:"digests,omitempty"`
 }
@@ -56,8 +59,8 @@ func (s stored) encode(children []client.Object) ([]byte, error) {
 	return raw, err
 }
 
-// decode reverses encode. The declaration has no Content yet. The data is the operator's own, because its
-// hash is that of the status.
+// decode reverses encode. The declaration has no Content yet. The data is the operator's own,
+// because its hash is that of the status.
 func decode(raw []byte) (*Declaration, stored, error) {
 	var from stored
 	if err := json.Unmarshal(raw, &from); err != nil {
@@ -81,8 +84,8 @@ func decode(raw []byte) (*Declaration, stored, error) {
 	return out, from, nil
 }
 
-// SpecOf returns the part of the spec in the data of a ControllerRevision that reaches the Pods, or nil if
-// it is not known, and the children. The status has the hash of the data.
+// SpecOf returns the part of the spec in the data of a ControllerRevision that reaches the Pods, or
+// nil if it is not known, and the children. The status has the hash of the data.
 func SpecOf(raw []byte, hash string) (json.RawMessage, []client.Object, error) {
 	if hashOf(raw) != hash {
 		return nil, nil, errors.New("another client has changed it")

@@ -81,8 +81,8 @@ func RolledBackMessage(failed *v1alpha2.FailedRevision) string {
 	return fmt.Sprintf("%s; attempt %d starts at %s", failed.Message, nextAttempt(failed), failed.NextAttemptTime.UTC().Format(time.RFC3339))
 }
 
-// waitingAttemptMessage returns the message about a revision that failed under an earlier release, and
-// whose next attempt waits for a rollout slot.
+// waitingAttemptMessage returns the message about a revision that failed under an earlier release,
+// and whose next attempt waits for a rollout slot.
 func waitingAttemptMessage(failed *v1alpha2.FailedRevision) string {
 	return fmt.Sprintf("%s; attempt %d waits for a rollout slot", failed.Message, nextAttempt(failed))
 }

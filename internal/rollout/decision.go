@@ -1,6 +1,6 @@
-// Package rollout decides which declaration of an NginxOperator is applied: that of the spec, the one that
-// was declared last, or what is in effect. It evaluates rollouts, and places objects in the rollout of a
-// release.
+// Package rollout decides which declaration of an NginxOperator is applied: that of the spec, the
+// one that was declared last, or what is in effect. It evaluates rollouts, and places objects in
+// the rollout of a release.
 package rollout
 
 import (
@@ -25,7 +25,8 @@ import (
 type Decider struct {
 	// Inputs reads the objects that specs reference.
 	Inputs inputs.Resolver
-	// Live is the live state of the object, and Store reads what was declared and what is in effect.
+	// Live is the live state of the object, and Store reads what was declared and what is in
+	// effect.
 	Live  live.State
 	Store revision.Store
 	// Fleet admits objects to the rollout of a release.
@@ -41,14 +42,14 @@ type State int
 const (
 	// StateCurrent means that the spec is applied.
 	StateCurrent State = iota
-	// StateBlocked means that the spec, or a referenced object, cannot be used. The Pods stay what was
-	// declared last.
+	// StateBlocked means that the spec, or a referenced object, cannot be used. The Pods stay what
+	// was declared last.
 	StateBlocked
 	// StateWaiting means that a new release renders another Pod template of the same spec, and that
 	// the object waits for a rollout slot. The Pods stay what was declared last.
 	StateWaiting
-	// StateRolledBack means that the rollout of the declared Pod template failed, whatever the spec has
-	// become since. The good Pods are applied.
+	// StateRolledBack means that the rollout of the declared Pod template failed, whatever the spec
+	// has become since. The good Pods are applied.
 	StateRolledBack
 )
 
@@ -60,16 +61,16 @@ type Decision struct {
 	Declared *revision.Declaration
 	// Apply is the declaration of the Pods, or nil if nothing is written.
 	Apply *revision.Declaration
-	// Entrance is the declaration of the entrance. If it is nil, the entrance is not known, and stays as
-	// it is.
+	// Entrance is the declaration of the entrance. If it is nil, the entrance is not known, and
+	// stays as it is.
 	Entrance *revision.Declaration
-	// Good is what is in effect while the user's part of the Pods of the spec is not that of the good
-	// Pods, or nil.
+	// Good is what is in effect while the user's part of the Pods of the spec is not that of the
+	// good Pods, or nil.
 	Good *revision.Declaration
 	// Store is what has to be stored before anything else is written, or nil.
 	Store *StoreRequest
-	// Secrets has the current content of the Secrets that Apply mounts, or nil in StateCurrent. The Pods
-	// may have an earlier content.
+	// Secrets has the current content of the Secrets that Apply mounts, or nil in StateCurrent. The
+	// Pods may have an earlier content.
 	Secrets *operand.Inputs
 	// Blockers are the reasons why the spec is not applied. StateWaiting has none, unless the
 	// declaration that stays has failed.
@@ -168,9 +169,9 @@ func (r Decider) canRollBack(object *v1alpha2.NginxOperator) bool {
 	return object.Status.StoredRevision != nil || operand.IsMarkedAsBefore(r.Live.Deployment())
 }
 
-// changes returns the IDs of the Pods that were declared last and of the good Pods, or "" if they are not
-// known. The status has those that were declared last, because another client may have brought earlier ones
-// back. It does not have them yet if the operator ended after their write.
+// changes returns the IDs of the Pods that were declared last and of the good Pods, or "" if they
+// are not known. The status has those that were declared last, because another client may have
+// brought earlier ones back. It does not have them yet if the operator ended after their write.
 func (r Decider) changes(object *v1alpha2.NginxOperator, declared *revision.Declaration) (last, good change.ID) {
 	if of := object.Status.LastGoodRevision; of != nil {
 		good = change.ID(of.Change)
@@ -182,9 +183,9 @@ func (r Decider) changes(object *v1alpha2.NginxOperator, declared *revision.Decl
 	return last, good
 }
 
-// isProven reports whether the entrance of a spec applies: the user's part of its Pods is that of the good
-// Pods, or nothing has served yet. Releases before 0.8.0 wrote the entrance together with the Pods.
-// Nothing of a paused object is written, so all of its changes wait together.
+// isProven reports whether the entrance of a spec applies: the user's part of its Pods is that of
+// the good Pods, or nothing has served yet. Releases before 0.8.0 wrote the entrance together with
+// the Pods. Nothing of a paused object is written, so all of its changes wait together.
 func (r Decider) isProven(object *v1alpha2.NginxOperator, declared *revision.Declaration) bool {
 	live, good := r.changes(object, declared)
 	return object.Status.LastGoodRevision == nil || object.Spec.Paused || declared.Change.SameUser(good) ||
@@ -220,8 +221,8 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 	return d, err
 }
 
-// storeAgain returns the request to store what another client has deleted or changed, or nil if the good
-// Pods are lost, too.
+// storeAgain returns the request to store what another client has deleted or changed, or nil if the
+// good Pods are lost, too.
 func (r Decider) storeAgain(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
 ) (*StoreRequest, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/revision"
 )
 
-// rolledBack returns the decision for a spec that has failed. Without good Pods, the running ones stay;
-// without a Deployment there are none, so the spec is applied.
+// rolledBack returns the decision for a spec that has failed. Without good Pods, the running ones
+// stay; without a Deployment there are none, so the spec is applied.
 func (r Decider) rolledBack(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, failed, forgotten *v1alpha2.FailedRevision,
 ) (Decision, error) {
@@ -64,8 +64,8 @@ func (r Decider) goodPods(
 	return r.Store.Good(ctx, object)
 }
 
-// whileBlocked returns the decision for an object whose spec cannot be used. A change that failed before
-// stays failed.
+// whileBlocked returns the decision for an object whose spec cannot be used. A change that failed
+// before stays failed.
 func (r Decider) whileBlocked(ctx context.Context, object *v1alpha2.NginxOperator, blockers []failure.Failure) (Decision, error) {
 	out := Decision{State: StateBlocked, Blockers: blockers}
 	if object.Spec.Paused {
@@ -113,7 +113,8 @@ func (r Decider) whileBlocked(ctx context.Context, object *v1alpha2.NginxOperato
 	return r.withSecrets(ctx, object, out)
 }
 
-// failedLast returns the revision that failed last, unless it is mended or the object does not roll back.
+// failedLast returns the revision that failed last, unless it is mended or the object does not roll
+// back.
 func (r Decider) failedLast(ctx context.Context, object *v1alpha2.NginxOperator) (*v1alpha2.FailedRevision, error) {
 	all := object.Status.FailedRevisions
 	if len(all) == 0 || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
@@ -152,9 +153,9 @@ func (r Decider) whileWaiting(
 	return r.withSecrets(ctx, object, out)
 }
 
-// withSecrets completes a decision to apply earlier Pods with the current content of the Secrets that they
-// mount. So an instance whose spec is not applied still gets renewed certificates. If a Secret cannot be
-// used, no Pod could start, so the Pods stay as they are.
+// withSecrets completes a decision to apply earlier Pods with the current content of the Secrets
+// that they mount. So an instance whose spec is not applied still gets renewed certificates. If a
+// Secret cannot be used, no Pod could start, so the Pods stay as they are.
 func (r Decider) withSecrets(ctx context.Context, object *v1alpha2.NginxOperator, d Decision) (Decision, error) {
 	deployment := d.Apply.Deployment()
 	if deployment == nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// A failed rollout is rolled back: its revision is written to status.failedRevisions, and the Pods that
-// were in effect before are written. The status survives restarts of the operator.
+// A failed rollout is rolled back: its revision is written to status.failedRevisions, and the Pods
+// that were in effect before are written. The status survives restarts of the operator.
 
 // maxTried is the limit in bytes for an image in a message.
 const maxTried = 256
@@ -65,7 +65,8 @@ func (r Decider) Evaluate(
 	return failed, requeue.Soon, nil
 }
 
-// secretsHash returns a hash of the Secrets that the Pods of a declaration mount, or "" if there are none.
+// secretsHash returns a hash of the Secrets that the Pods of a declaration mount, or "" if there
+// are none.
 func secretsHash(of *revision.Declaration) string {
 	deployment := of.Deployment()
 	if deployment == nil {
@@ -79,8 +80,8 @@ func secretsHash(of *revision.Declaration) string {
 	return operand.ShortHash(text)
 }
 
-// reasonToRollBack returns the reason for a failed rollout: ReferenceNotFound if the kubelet reports
-// an object that is still missing.
+// reasonToRollBack returns the reason for a failed rollout: ReferenceNotFound if the kubelet
+// reports an object that is still missing.
 func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOperator, found *failure.Failure) (string, error) {
 	missing, ok := health.MissingReference(found.Message)
 	if !ok {
@@ -93,8 +94,8 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 	return v1alpha2.ReasonReferenceNotFound, nil
 }
 
-// failureOf returns why a rollout has failed, or nil and the time until it may have failed. before is its
-// earlier failure if it is an attempt, or nil.
+// failureOf returns why a rollout has failed, or nil and the time until it may have failed. before
+// is its earlier failure if it is an attempt, or nil.
 func failureOf(
 	deployment *appsv1.Deployment, newest live.NewestReplicaSet, spec *v1alpha2.NginxOperatorSpec, before *v1alpha2.FailedRevision,
 ) (*failure.Failure, time.Duration) {
@@ -108,9 +109,9 @@ func failureOf(
 	return found, 0
 }
 
-// untilDeadline returns the time until the progress deadline of an attempt, or 0 without an attempt.
-// Until then, the Deployment may report the deadline of the attempt before. The clock is the operator's,
-// because that of the API server, which set the condition, may differ.
+// untilDeadline returns the time until the progress deadline of an attempt, or 0 without an
+// attempt. Until then, the Deployment may report the deadline of the attempt before. The clock is
+// the operator's, because that of the API server, which set the condition, may differ.
 func untilDeadline(spec *v1alpha2.NginxOperatorSpec, before *v1alpha2.FailedRevision, now time.Time) time.Duration {
 	if before == nil {
 		return 0

@@ -20,8 +20,8 @@ import (
 )
 
 // A release of the operator may render other children of the same spec, with another default image,
-// nginx.conf, or Pod template. Such a change waits for a rollout slot. Until then the Pods stay what was
-// declared last.
+// nginx.conf, or Pod template. Such a change waits for a rollout slot. Until then the Pods stay
+// what was declared last.
 
 // slot is the place of an object in the fleet rollout.
 type slot struct {
@@ -66,9 +66,9 @@ func (r Decider) slotOf(ctx context.Context, object *v1alpha2.NginxOperator, dec
 	return slot{place: &group, waits: true}, nil
 }
 
-// slotOfRetry returns the place of an object that the user has changed. If the change has failed under
-// an earlier release, each attempt needs a slot like other changes of the release. Its failure is not
-// the release's.
+// slotOfRetry returns the place of an object that the user has changed. If the change has failed
+// under an earlier release, each attempt needs a slot like other changes of the release. Its
+// failure is not the release's.
 func (r Decider) slotOfRetry(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, begun bool,
 ) (slot, error) {
@@ -136,8 +136,8 @@ func WaitingMessage(changes string) string {
 }
 
 // EvaluateForFleet returns the place of an object after its children were written. failed is the
-// revision that was just rolled back, and refused the failure to write, or nil. A change that failed
-// under an earlier release shows nothing about this one.
+// revision that was just rolled back, and refused the failure to write, or nil. A change that
+// failed under an earlier release shows nothing about this one.
 func (r Decider) EvaluateForFleet(
 	good *v1alpha2.GoodRevision, decided Decision, failed *v1alpha2.FailedRevision, refused *failure.Failure,
 ) (*fleet.Place, error) {
@@ -151,8 +151,8 @@ func (r Decider) EvaluateForFleet(
 	return ptr.To(fleet.Outside), err
 }
 
-// placeOf returns the place of an object. A rollout that has started is evaluated by the Pods of its
-// newest ReplicaSet.
+// placeOf returns the place of an object. A rollout that has started is evaluated by the Pods of
+// its newest ReplicaSet.
 func (r Decider) placeOf(
 	good *v1alpha2.GoodRevision, decided Decision, failed *v1alpha2.FailedRevision, refused *failure.Failure,
 ) (*fleet.Place, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// TestFailedBefore verifies that a change that failed under an earlier release is recognized, unless the
-// user has changed it since.
+// TestFailedBefore verifies that a change that failed under an earlier release is recognized,
+// unless the user has changed it since.
 func TestFailedBefore(t *testing.T) {
 	for name, test := range map[string]struct {
 		failed, id change.ID

@@ -33,13 +33,13 @@ func FailedOf(status *v1alpha2.NginxOperatorStatus, id change.ID) *v1alpha2.Fail
 	return nil
 }
 
-// Recognize returns an object whose status has the IDs of its Pods. They are unknown at the first contact
-// with an object of a release before 0.8.0, and with one that has lost its status. declared is the
-// declaration of its spec, or nil.
+// Recognize returns an object whose status has the IDs of its Pods. They are unknown at the first
+// contact with an object of a release before 0.8.0, and with one that has lost its status. declared
+// is the declaration of its spec, or nil.
 //
-// The change between the live Pods and those of the spec is the release's only if the status has this
-// generation, and neither reports a rollback nor that the spec could not be used. Otherwise it is the
-// user's.
+// The change between the live Pods and those of the spec is the release's only if the status has
+// this generation, and neither reports a rollback nor that the spec could not be used. Otherwise it
+// is the user's.
 func (r Decider) Recognize(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
 ) (*v1alpha2.NginxOperator, error) {
@@ -80,8 +80,8 @@ func (r Decider) recognizeBefore(
 	return out, nil
 }
 
-// recognizeStatus sets the IDs in the status of an object. label is the name that a release before 0.8.0 gave
-// to what it declared last, and pods is the hash of its Pod template.
+// recognizeStatus sets the IDs in the status of an object. label is the name that a release before
+// 0.8.0 gave to what it declared last, and pods is the hash of its Pod template.
 func recognizeStatus(object *v1alpha2.NginxOperator, declared *revision.Declaration, label, pods string) {
 	status := &object.Status
 	good, failed := status.LastGoodRevision, status.FailedRevisions
@@ -105,16 +105,17 @@ func recognizeStatus(object *v1alpha2.NginxOperator, declared *revision.Declarat
 	}
 }
 
-// wasApplied reports whether the spec was applied, according to the conditions: it is Ready, or its Pods are
-// the reason why it is not.
+// wasApplied reports whether the spec was applied, according to the conditions: it is Ready, or its
+// Pods are the reason why it is not.
 func wasApplied(status *v1alpha2.NginxOperatorStatus) bool {
 	progressing := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing)
 	return meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionReady) ||
 		progressing != nil && progressing.Status == metav1.ConditionTrue
 }
 
-// forgotten returns the failure of a change whose object has lost its status, or nil. An older ReplicaSet
-// has the Pods of the spec, and the Deployment serves others. So they were rolled out, and then replaced.
+// forgotten returns the failure of a change whose object has lost its status, or nil. An older
+// ReplicaSet has the Pods of the spec, and the Deployment serves others. So they were rolled out,
+// and then replaced.
 func (r Decider) forgotten(object *v1alpha2.NginxOperator, declared *revision.Declaration) (*v1alpha2.FailedRevision, error) {
 	deployment := r.Live.Deployment()
 	if object.Status.ObservedGeneration != 0 || !health.ProgressOf(deployment).Complete ||

@@ -10,8 +10,8 @@ import (
 	"github.com/example/nginx-operator/internal/revision"
 )
 
-// TestFirstContact verifies what the first contact with an object of an earlier release says about its Pods. The
-// change is the release's only if the spec was applied.
+// TestFirstContact verifies what the first contact with an object of an earlier release says about
+// its Pods. The change is the release's only if the spec was applied.
 func TestFirstContact(t *testing.T) {
 	progressing := func(status metav1.ConditionStatus) []metav1.Condition {
 		return []metav1.Condition{{Type: v1alpha2.ConditionProgressing, Status: status}}

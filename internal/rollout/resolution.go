@@ -22,8 +22,8 @@ import (
 type Resolution struct {
 	// Invalid are the reasons why the spec cannot be applied.
 	Invalid []failure.Failure
-	// Outdated are stored values of the spec that this release refuses in a new write, and Accepted has
-	// the hashes of these values.
+	// Outdated are stored values of the spec that this release refuses in a new write, and Accepted
+	// has the hashes of these values.
 	Outdated field.ErrorList
 	Accepted []string
 	// Certificates are the referenced certificates that nginx can use.
@@ -34,8 +34,8 @@ type Resolution struct {
 	Resolved bool
 }
 
-// Mounted returns the resolution with the certificates that Pods mount (Decision.Secrets), which are
-// those of the spec if the argument is nil.
+// Mounted returns the resolution with the certificates that Pods mount (Decision.Secrets), which
+// are those of the spec if the argument is nil.
 func (r Resolution) Mounted(secrets *operand.Inputs) Resolution {
 	if secrets != nil {
 		r.Certificates, r.CertificatesHash = secrets.Certificates, secrets.CertificatesHash
@@ -62,8 +62,8 @@ func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*
 	return out, found, err
 }
 
-// RenderAgain returns a marked declaration of a spec for another live state, or with another suffix in the
-// names of its ConfigMaps. For "", they end with the suffix of the live Deployment.
+// RenderAgain returns a marked declaration of a spec for another live state, or with another suffix
+// in the names of its ConfigMaps. For "", they end with the suffix of the live Deployment.
 func (r Decider) RenderAgain(object *v1alpha2.NginxOperator, before *revision.Declaration, suffix string) (*revision.Declaration, error) {
 	out, err := r.render(object, before.Inputs, suffix)
 	if err != nil {
@@ -91,8 +91,8 @@ func (r Decider) render(object *v1alpha2.NginxOperator, in operand.Inputs, suffi
 	return out, err
 }
 
-// Mark writes the ID of its Pods to a rendered declaration. An upgrade alone changes no child, so the
-// Deployment of a release before 0.8.0 keeps its names until its Pods change.
+// Mark writes the ID of its Pods to a rendered declaration. An upgrade alone changes no child, so
+// the Deployment of a release before 0.8.0 keeps its names until its Pods change.
 func (r Decider) Mark(object *v1alpha2.NginxOperator, declared *revision.Declaration) error {
 	deployment, live := declared.Deployment(), r.Live.Deployment()
 	if operand.IsMarkedAsBefore(live) && revision.ChangeOf(object, live).SamePods(declared.Change) {
@@ -131,8 +131,8 @@ func (r Decider) ratchet(object *v1alpha2.NginxOperator) Resolution {
 	return out
 }
 
-// Unusable returns the missing and unusable objects that the Pods of the Deployment need while its Pod
-// template is not that of the spec. Those that a spec references are found by its resolution.
+// Unusable returns the missing and unusable objects that the Pods of the Deployment need while its
+// Pod template is not that of the spec. Those that a spec references are found by its resolution.
 func (r Decider) Unusable(
 	ctx context.Context, object *v1alpha2.NginxOperator, applied State,
 ) ([]inputs.Unusable, error) {

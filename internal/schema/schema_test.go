@@ -87,8 +87,8 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// TestPortRulesCompareProtocols verifies that the rules about port numbers already hold for a release
-// that adds UDP to the protocols. No release after 0.7.1 can change a rule.
+// TestPortRulesCompareProtocols verifies that the rules about port numbers already hold for a
+// release that adds UDP to the protocols. No release after 0.7.1 can change a rule.
 func TestPortRulesCompareProtocols(t *testing.T) {
 	schema, err := properties()
 	if err != nil {

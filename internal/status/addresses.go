@@ -41,9 +41,9 @@ func addressesOf(state live.Observed) []v1alpha2.Address {
 	return out[:min(len(out), maxAddresses)]
 }
 
-// instanceURL returns the URL of the instance at its best address, or inside the cluster if it has no other
-// address. It is the earlier one while the entrance is not that of the spec and an Ingress or HTTPRoute
-// exists, and while the Service does not serve the first declared port.
+// instanceURL returns the URL of the instance at its best address, or inside the cluster if it has
+// no other address. It is the earlier one while the entrance is not that of the spec and an Ingress
+// or HTTPRoute exists, and while the Service does not serve the first declared port.
 func instanceURL(object *v1alpha2.NginxOperator, applied *revision.Rendering, state live.Observed) string {
 	port := servedPort(state.Service)
 	if applied.Entrance != nil && applied.Entrance.Object != nil {
@@ -69,8 +69,8 @@ func instanceURL(object *v1alpha2.NginxOperator, applied *revision.Rendering, st
 	return urlOf(host, port)
 }
 
-// servedPort returns the first port of the Service. The names and protocols of its ports show which have
-// TLS.
+// servedPort returns the first port of the Service. The names and protocols of its ports show which
+// have TLS.
 func servedPort(service []corev1.ServicePort) defaults.ServicePort {
 	if len(service) == 0 {
 		return defaults.ServicePort{}

@@ -49,8 +49,8 @@ func TestInstanceURL(t *testing.T) {
 	}
 }
 
-// TestURLOfAnEarlierEntrance verifies the URL while the entrance is not that of the spec: the host of the Ingress
-// stays, and otherwise the URL has a port of the Service.
+// TestURLOfAnEarlierEntrance verifies the URL while the entrance is not that of the spec: the host
+// of the Ingress stays, and otherwise the URL has a port of the Service.
 func TestURLOfAnEarlierEntrance(t *testing.T) {
 	stored := &revision.Rendering{Entrance: &revision.Declaration{}}
 	object := fixture.NewObject(fixture.OnPort(9090))

@@ -74,8 +74,9 @@ func TestStatusOfCertificates(t *testing.T) {
 	has(0)
 }
 
-// TestCertificatesOfRunningPods verifies that the status has the certificates that Pods mount while a
-// missing Secret keeps a renewed certificate from them, and that the condition names both Secrets.
+// TestCertificatesOfRunningPods verifies that the status has the certificates that Pods mount while
+// a missing Secret keeps a renewed certificate from them, and that the condition names both
+// Secrets.
 func TestCertificatesOfRunningPods(t *testing.T) {
 	object, end := fixture.NewObject(), time.Now().Add(time.Hour).Truncate(time.Second)
 	certificate := func(secret string, notAfter time.Time) operand.Certificate {

@@ -20,8 +20,8 @@ import (
 // maxFailed is the schema's limit of status.failedRevisions.
 const maxFailed = 4
 
-// lastGood returns the last revision whose Pods were all ready. Without replicas, a change counts as good
-// once it is written.
+// lastGood returns the last revision whose Pods were all ready. Without replicas, a change counts
+// as good once it is written.
 func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.GoodRevision {
 	before := object.Status.LastGoodRevision
 	if result.Applied == nil || result.Applied.Pods == nil || object.Spec.Paused || state.Deployment == nil ||
@@ -88,8 +88,8 @@ func isApplied(failed v1alpha2.FailedRevision, result Outcome) bool {
 	return result.Applied != nil && result.Applied.Pods != nil && result.Applied.Pods.Change.SamePods(change.ID(failed.Change))
 }
 
-// storedRevision returns the reference to what is in effect. It is not needed any more once the Pods of the
-// spec are good, and its entrance is not while that of the spec is applied.
+// storedRevision returns the reference to what is in effect. It is not needed any more once the
+// Pods of the spec are good, and its entrance is not while that of the spec is applied.
 func storedRevision(
 	object *v1alpha2.NginxOperator, good *v1alpha2.GoodRevision, state live.Observed, result Outcome,
 ) *v1alpha2.StoredRevision {
@@ -107,8 +107,8 @@ func storedRevision(
 	return &updated
 }
 
-// declaredRevision returns the ID of the Pods that were declared last. A Deployment of a release before
-// 0.8.0 has another name for them.
+// declaredRevision returns the ID of the Pods that were declared last. A Deployment of a release
+// before 0.8.0 has another name for them.
 func declaredRevision(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.DeclaredRevision {
 	before, applied := object.Status.DeclaredRevision, result.Applied
 	if state.Deployment == nil || operand.IsMarkedAsBefore(state.Deployment) || applied == nil || applied.Pods == nil ||

@@ -76,8 +76,8 @@ func TestFailedRevisions(t *testing.T) {
 	}
 }
 
-// TestAttempt verifies the status of a failed revision that is rolled out again: it has the start of
-// the attempt, and is gone when the revision is good.
+// TestAttempt verifies the status of a failed revision that is rolled out again: it has the start
+// of the attempt, and is gone when the revision is good.
 func TestAttempt(t *testing.T) {
 	object, now := fixture.NewObject(), time.Unix(1000, 0)
 	result := newOutcome(t, object)

@@ -33,8 +33,8 @@ type Written struct {
 	Applied *revision.Rendering
 	// Failure is why a child that Pods depend on could not be written, or nil if all could.
 	Failure *failure.Failure
-	// Independent are the failures that do not affect Ready: children that no Pod depends on and that
-	// could not be written, and children that another client keeps changing.
+	// Independent are the failures that do not affect Ready: children that no Pod depends on and
+	// that could not be written, and children that another client keeps changing.
 	Independent []failure.Failure
 	// Waiting describes the changes that spec.paused blocks.
 	Waiting []string
@@ -56,8 +56,8 @@ func (w Written) Children() []client.Object {
 	return w.Applied.Children
 }
 
-// reasons returns the reasons why the spec is not applied, and why no Pod of the applied declaration
-// can start. The latter come first, and only if no other reason names the object.
+// reasons returns the reasons why the spec is not applied, and why no Pod of the applied
+// declaration can start. The latter come first, and only if no other reason names the object.
 func (o Outcome) reasons() []failure.Failure {
 	var out []failure.Failure
 	for _, one := range o.Unusable {

@@ -48,7 +48,8 @@ func TestStatusWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestBlockedWithoutDeployment verifies that a blocked object reports that its Deployment was deleted.
+// TestBlockedWithoutDeployment verifies that a blocked object reports that its Deployment was
+// deleted.
 func TestBlockedWithoutDeployment(t *testing.T) {
 	object := fixture.NewObject()
 	result := Outcome{Decision: rollout.Decision{

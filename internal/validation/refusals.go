@@ -54,8 +54,8 @@ func withoutSource(volumes []v1alpha2.Volume, path *field.Path) []ratchet.Refusa
 	return out
 }
 
-// valid has the SHA-256 hashes of recent specs without violations. Each reconcile validates a spec, and
-// many instances have equal specs.
+// valid has the SHA-256 hashes of recent specs without violations. Each reconcile validates a spec,
+// and many instances have equal specs.
 var valid = lru.New(1024)
 
 // violations returns the violations of the schema. The value of a violated CEL rule about several

@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/ratchet"
 )
 
-// TestRefusalsOfAnEqualSpec verifies that an equal spec gets the same answer, although a valid one is
-// validated once.
+// TestRefusalsOfAnEqualSpec verifies that an equal spec gets the same answer, although a valid one
+// is validated once.
 func TestRefusalsOfAnEqualSpec(t *testing.T) {
 	for replicas, want := range map[int32]int{7: 0, -7: 1} {
 		for i := range 3 {
@@ -26,8 +26,8 @@ func TestRefusalsOfAnEqualSpec(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfVolumesWithoutSource verifies that Refusals names a volume without a source, and that
-// each field of Volume that is a pointer is a source.
+// TestRefusalsOfVolumesWithoutSource verifies that Refusals names a volume without a source, and
+// that each field of Volume that is a pointer is a source.
 func TestRefusalsOfVolumesWithoutSource(t *testing.T) {
 	volumes := []v1alpha2.Volume{{Name: "none"}}
 	for sources, i := reflect.TypeFor[v1alpha2.Volume](), 0; i < sources.NumField(); i++ {

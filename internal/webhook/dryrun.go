@@ -36,8 +36,8 @@ const (
 	waitForDryRun = 500 * time.Millisecond
 	dryRunTimeout = 3 * time.Second
 	// dryRunRate and dryRunBurst bound the dry runs of one address, per second and at once. All
-	// reviews of an API server are from one address: 500 objects at once, and retries, are below them.
-	// A limit for all addresses would let a stranger disable the API server's dry runs.
+	// reviews of an API server are from one address: 500 objects at once, and retries, are below
+	// them. A limit for all addresses would let a stranger disable the API server's dry runs.
 	dryRunRate, dryRunBurst = 50, 600
 	// dryRunAddresses is the number of addresses whose rate is known, each for dryRunKnown.
 	dryRunAddresses, dryRunKnown = 1024, time.Minute

@@ -21,13 +21,13 @@ import (
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// matchPolicy Exact: only a write at v1alpha2 needs it. verbs: a new object has nothing to remove or
-// to keep, so a create costs one review. internal/defaults has all defaults.
+// matchPolicy Exact: only a write at v1alpha2 needs it. verbs: a new object has nothing to remove
+// or to keep, so a create costs one review. internal/defaults has all defaults.
 //
 // +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha2-nginxoperator,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=update,versions=v1alpha2,name=default.v1alpha2.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// Defaulter completes the removal of fields in a server-side apply, and keeps a default port that an
-// update would remove. Up to release 0.6.0 it set this port in each new object.
+// Defaulter completes the removal of fields in a server-side apply, and keeps a default port that
+// an update would remove. Up to release 0.6.0 it set this port in each new object.
 type Defaulter struct{}
 
 var _ admission.Defaulter[*v1alpha2.NginxOperator] = Defaulter{}

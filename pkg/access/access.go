@@ -2,9 +2,9 @@
 // permission in one of them.
 //
 // A cache waits for the first list of each kind in each namespace, and the administrator of a
-// namespace can delete the RoleBinding at any time. Therefore a list that is denied is an empty list
-// here, and no object of its namespace is reconciled until all lists and watches of the namespace are
-// permitted again. For the reasons, see docs/adr/0047-watch-namespaces.md.
+// namespace can delete the RoleBinding at any time. Therefore a list that is denied is an empty
+// list here, and no object of its namespace is reconciled until all lists and watches of the
+// namespace are permitted again. For the reasons, see docs/adr/0047-watch-namespaces.md.
 package access
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// probeInterval is the minimum time between two requests for a kind whose list or watch is denied.
-	// The maximum is twice as long.
+	// probeInterval is the minimum time between two requests for a kind whose list or watch is
+	// denied. The maximum is twice as long.
 	probeInterval = 25 * time.Second
 	// deferral is the minimum time for which a reconcile is deferred. The maximum is twice as long.
 	deferral = 5 * time.Second
@@ -44,7 +44,8 @@ type Namespaces struct {
 	running map[string]map[*context.CancelCauseFunc]struct{}
 }
 
-// New returns Namespaces without sources. They log the remedy with each namespace that is not usable.
+// New returns Namespaces without sources. They log the remedy with each namespace that is not
+// usable.
 func New(log logr.Logger, remedy string) *Namespaces {
 	return &Namespaces{
 		log: log, remedy: remedy, probe: probeInterval, deferral: deferral,
@@ -73,8 +74,8 @@ func (n *Namespaces) usable(namespace string) bool {
 	return true
 }
 
-// Guard returns a reconciler that defers the requests of namespaces that are not usable. A reconcile
-// in progress ends, because its reads can be incomplete.
+// Guard returns a reconciler that defers the requests of namespaces that are not usable. A
+// reconcile in progress ends, because its reads can be incomplete.
 func (n *Namespaces) Guard(inner reconcile.Reconciler) reconcile.Reconciler {
 	if n == nil {
 		return inner

@@ -123,8 +123,8 @@ func (w *world) isDeferred(t *testing.T, namespace string) bool {
 	return !ran
 }
 
-// require requires the number of objects in the store, and whether the namespace is usable. The other
-// namespace always is.
+// require requires the number of objects in the store, and whether the namespace is usable. The
+// other namespace always is.
 func (w *world) require(t *testing.T, objects int, usable bool) {
 	t.Helper()
 	synctest.Wait()
@@ -139,8 +139,8 @@ func (w *world) require(t *testing.T, objects int, usable bool) {
 	}
 }
 
-// TestMissingPermission verifies for each verb that a namespace without it is not reconciled and its
-// store is synced, and that all is well within a minute after the permission exists.
+// TestMissingPermission verifies for each verb that a namespace without it is not reconciled and
+// its store is synced, and that all is well within a minute after the permission exists.
 func TestMissingPermission(t *testing.T) {
 	for verb, objects := range map[string]int{"list": 0, "watch": 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -195,8 +195,8 @@ func TestLostPermission(t *testing.T) {
 	}
 }
 
-// TestUnsettledStore verifies that a namespace that was denied is not usable before the store has the
-// last list, and that a slow first list and an ended source do not matter.
+// TestUnsettledStore verifies that a namespace that was denied is not usable before the store has
+// the last list, and that a slow first list and an ended source do not matter.
 func TestUnsettledStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "list")

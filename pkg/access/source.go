@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// source lists and watches a kind in a namespace. If the list is denied, it is empty. If the list or
-// the watch is denied, the watch ends when both are permitted again, and the reflector then lists
-// again.
+// source lists and watches a kind in a namespace. If the list is denied, it is empty. If the list
+// or the watch is denied, the watch ends when both are permitted again, and the reflector then
+// lists again.
 type source struct {
 	inner *cache.ListWatch
 	// settled reports whether the store has the last list.
@@ -31,8 +31,9 @@ type source struct {
 	emptied bool
 }
 
-// Add adds a source of a kind in a namespace, and returns it, or the inner source if n is nil. settled
-// reports whether the store has the last list. Call the returned function after the last request.
+// Add adds a source of a kind in a namespace, and returns it, or the inner source if n is nil.
+// settled reports whether the store has the last list. Call the returned function after the last
+// request.
 func (n *Namespaces) Add(
 	inner *cache.ListWatch, namespace, kind string, settled func() bool,
 ) (*cache.ListWatch, func()) {

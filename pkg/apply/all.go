@@ -43,9 +43,9 @@ type Failure struct {
 // the error of an independent child if the reconcile has to start over: a conflict, a kind that is
 // no longer served, or the end of the context.
 //
-// If the name of an ordered child is taken, the error has all taken names. Before the first child is
-// created, the last ordered child is read, so nothing is created while its name is taken. If there
-// are orphans, ApplyAll adopts them, writes nothing else, and returns a conflict.
+// If the name of an ordered child is taken, the error has all taken names. Before the first child
+// is created, the last ordered child is read, so nothing is created while its name is taken. If
+// there are orphans, ApplyAll adopts them, writes nothing else, and returns a conflict.
 func (a *Applier) ApplyAll(
 	ctx context.Context, owner client.Object, live Live, content Content, ordered, independent []client.Object,
 ) (Applied, error) {
@@ -118,9 +118,9 @@ func StartsOver(err error) bool {
 	return isOld && !denied.Is(err)
 }
 
-// isUnserved reports whether an error of the API server means that it no longer serves a kind. Either
-// the API server does not know the path, or it rejects a create with an error that only the message
-// identifies (apiextensions-apiserver, pkg/apiserver/customresource_handler.go).
+// isUnserved reports whether an error of the API server means that it no longer serves a kind.
+// Either the API server does not know the path, or it rejects a create with an error that only the
+// message identifies (apiextensions-apiserver, pkg/apiserver/customresource_handler.go).
 func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
 		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "custom resource definition is terminating")

@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestWhatStartsOver verifies that an error of an independent child ends ApplyAll if the state of the
-// cluster is not what the declaration assumes. Each other error is a failure of that child alone.
+// TestWhatStartsOver verifies that an error of an independent child ends ApplyAll if the state of
+// the cluster is not what the declaration assumes. Each other error is a failure of that child
+// alone.
 func TestWhatStartsOver(t *testing.T) {
 	resource := schema.GroupResource{Resource: "services"}
 	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "create", resource, "web", "404 page not found", 0, true)

@@ -27,10 +27,10 @@ func (c candidate) isTaken() bool {
 	return taken != nil && !taken.Predecessor
 }
 
-// Adopt makes the owner the controller of its orphans, and returns these. It changes nothing else. A
-// declaration can depend on the stored children, so the caller must render the children again after
-// an adoption. If the name of an ordered child is taken, Adopt adopts nothing and returns *NotOurs
-// with all taken names.
+// Adopt makes the owner the controller of its orphans, and returns these. It changes nothing else.
+// A declaration can depend on the stored children, so the caller must render the children again
+// after an adoption. If the name of an ordered child is taken, Adopt adopts nothing and returns
+// *NotOurs with all taken names.
 func (a *Applier) Adopt(
 	ctx context.Context, owner client.Object, live Live, content Content, ordered, independent []client.Object,
 ) ([]client.Object, error) {

@@ -25,8 +25,8 @@ const (
 	// unknown: the child was not compared since it or its declaration changed.
 	unknown match = iota
 	missing
-	// waits and settled are results of Pending: the child counts, or does not although its declaration
-	// is another one.
+	// waits and settled are results of Pending: the child counts, or does not although its
+	// declaration is another one.
 	waits
 	settled
 	asDeclared
@@ -111,8 +111,8 @@ func (a *Applier) spend(owner client.Object, child types.UID) (wait time.Duratio
 	return wait
 }
 
-// look compares a child without writing it. It reports whether Apply would leave the child as it is,
-// and remembers the result. With wasApplied, it compares the child with its last declaration.
+// look compares a child without writing it. It reports whether Apply would leave the child as it
+// is, and remembers the result. With wasApplied, it compares the child with its last declaration.
 func (a *Applier) look(
 	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison, wasApplied bool,
 ) (bool, error) {
@@ -159,8 +159,8 @@ func (a *Applier) look(
 	return same, nil
 }
 
-// withReplicas returns the last declaration with the replicas of the current one, which has the live
-// number while an autoscaler sets it.
+// withReplicas returns the last declaration with the replicas of the current one, which has the
+// live number while an autoscaler sets it.
 func withReplicas(last, declared []byte) ([]byte, error) {
 	var was, is map[string]any
 	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is)); err != nil {

@@ -22,8 +22,8 @@ func entryOf(manager, subresource, fields string, second int64) metav1.ManagedFi
 }
 
 // TestContest verifies that a child is contested after the fifth correction, with the field manager
-// of the other client, until 15 minutes after the last one. Fewer or rarer corrections, changes that
-// need no correction, and changes of the declaration do not count.
+// of the other client, until 15 minutes after the last one. Fewer or rarer corrections, changes
+// that need no correction, and changes of the declaration do not count.
 func TestContest(t *testing.T) {
 	theirs := func(d *appsv1.Deployment) { d.Labels["a"] = "theirs" }
 	for name, test := range map[string]struct {
@@ -106,8 +106,8 @@ func TestContest(t *testing.T) {
 	}
 }
 
-// TestRival verifies that the client with the restored field counts, and not the last one that wrote
-// the object.
+// TestRival verifies that the client with the restored field counts, and not the last one that
+// wrote the object.
 func TestRival(t *testing.T) {
 	const image, label = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:image":{}}}}}}}`,
 		`{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`

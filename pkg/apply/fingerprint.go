@@ -73,8 +73,8 @@ var encoded = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxEncoded = 64 << 10
 
-// encode returns equal bytes for equal objects, in the buffer if it is large enough. Protocol buffers
-// are the cheapest encoding. Kinds of other API groups do not support it.
+// encode returns equal bytes for equal objects, in the buffer if it is large enough. Protocol
+// buffers are the cheapest encoding. Kinds of other API groups do not support it.
 func encode(object client.Object, buffer []byte) ([]byte, error) {
 	encoder, ok := object.(interface {
 		Size() int

@@ -99,8 +99,8 @@ func (a *Applier) adopt(ctx context.Context, owner, orphan client.Object, gvk sc
 
 // isAlive returns a conflict if the stored owner is another one or is being deleted. Call it after
 // the orphans were read: the garbage collector removes the owner references from the children of an
-// owner that is deleted with --cascade=orphan, and would delete a child that is adopted then. It does
-// nothing if ConfirmOwners is false.
+// owner that is deleted with --cascade=orphan, and would delete a child that is adopted then. It
+// does nothing if ConfirmOwners is false.
 func (a *Applier) isAlive(ctx context.Context, owner client.Object) error {
 	if !a.ConfirmOwners {
 		return nil

@@ -52,8 +52,9 @@ func restored[T client.Object](t *testing.T, child T, change ...func(declared T,
 	return out
 }
 
-// TestOrphans verifies which objects without an owner reference are adopted. Adoption is one patch of
-// the owner references. After that, the child is applied as usual, and fields of other clients stay.
+// TestOrphans verifies which objects without an owner reference are adopted. Adoption is one patch
+// of the owner references. After that, the child is applied as usual, and fields of other clients
+// stay.
 func TestOrphans(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{}, restored(t, labelled()))
 	live := labelled()
@@ -191,8 +192,8 @@ func TestOwnerOfOrphans(t *testing.T) {
 	}
 }
 
-// declaredFamily returns the children of the owner: a ConfigMap, a Service, a Deployment, and an independent
-// PodDisruptionBudget.
+// declaredFamily returns the children of the owner: a ConfigMap, a Service, a Deployment, and an
+// independent PodDisruptionBudget.
 func declaredFamily() (ordered, independent []client.Object) {
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: labelsOf(owner.Name)}
 	selector := labelsOf(owner.Name)
@@ -249,9 +250,9 @@ func TestOrphansAreAdoptedTogether(t *testing.T) {
 	}
 }
 
-// TestTakenNames verifies that one error has all taken names, that nothing is created while the last
-// ordered child cannot be, and that no orphan is adopted then. The cache does not have the objects,
-// because they do not have the operator's labels.
+// TestTakenNames verifies that one error has all taken names, that nothing is created while the
+// last ordered child cannot be, and that no orphan is adopted then. The cache does not have the
+// objects, because they do not have the operator's labels.
 func TestTakenNames(t *testing.T) {
 	for name, test := range map[string]struct {
 		// taken has the kinds of the foreign objects.

@@ -82,8 +82,8 @@ func (a *Applier) write(
 	return err == nil, rival, err
 }
 
-// isRefused reports whether the API server's own validation rejected the content of a write. For two
-// ports with the same node port, only the message shows that
+// isRefused reports whether the API server's own validation rejected the content of a write. For
+// two ports with the same node port, only the message shows that
 // (pkg/registry/core/service/storage/alloc.go). A denial by admission is no reason to write
 // something else: the denied change must stay visible and be retried.
 func isRefused(err error) bool {

@@ -159,8 +159,8 @@ func anyOf(value any, holds func(any) bool) bool {
 	return false
 }
 
-// LastDeclared returns the last declaration of a child as it is stored, or nil if it has none. Another
-// client may have written it, so it has nothing but fields of the kind.
+// LastDeclared returns the last declaration of a child as it is stored, or nil if it has none.
+// Another client may have written it, so it has nothing but fields of the kind.
 func (a *Applier) LastDeclared(live client.Object) client.Object {
 	raw := sanitizeRecord(live, a.recordOf(live))
 	out := emptyOf(live)

@@ -7,8 +7,8 @@ import (
 )
 
 // AnnotationBytes returns the size of a child's annotations after a write, as the API server counts
-// it: keys and values. The record of the declaration is an annotation with this key and contains the
-// other annotations, so these count at least twice.
+// it: keys and values. The record of the declaration is an annotation with this key and contains
+// the other annotations, so these count at least twice.
 func AnnotationBytes(child client.Object, recordKey string) (int, error) {
 	record, err := declaration(child)
 	if err != nil {

@@ -34,8 +34,8 @@ const (
 
 	// MaxQuantityLength is the maximum length of a quantity.
 	MaxQuantityLength = 32
-	// QuantityPattern matches a quantity that is cheap to compute. The parser of Kubernetes computes
-	// the power of ten, however large the exponent is.
+	// QuantityPattern matches a quantity that is cheap to compute. The parser of Kubernetes
+	// computes the power of ten, however large the exponent is.
 	QuantityPattern = `^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 )
 

@@ -82,9 +82,9 @@ func TestReadReviewRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadReview verifies that the envelope and the objects of an accepted review are together what a
-// decoder finds in the whole body, and that the envelope is a review. It skips keys that are there
-// twice, in which decoders differ.
+// FuzzReadReview verifies that the envelope and the objects of an accepted review are together what
+// a decoder finds in the whole body, and that the envelope is a review. It skips keys that are
+// there twice, in which decoders differ.
 func FuzzReadReview(f *testing.F) {
 	for _, seed := range []string{
 		`{"request":{"uid":"1","object":{"a":"\"},{"},"oldObject":null}}`, `{"request":{"object":{}},"request":{"oldObject":{}}}`,

@@ -122,8 +122,8 @@ func TestRenewAt(t *testing.T) {
 	}
 }
 
-// TestOutdated verifies that a certificate of another kind of key is outdated. Releases before 0.7.1
-// created RSA keys.
+// TestOutdated verifies that a certificate of another kind of key is outdated. Releases before
+// 0.7.1 created RSA keys.
 func TestOutdated(t *testing.T) {
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 var (
 	// byWebhook matches the message of a denial by an admission webhook. Its default code is 400.
 	byWebhook = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request`)
-	// byPolicy matches the message of a denial by an admission policy. Its default reason is Invalid
-	// (422).
+	// byPolicy matches the message of a denial by an admission policy. Its default reason is
+	// Invalid (422).
 	byPolicy = regexp.MustCompile(
 		`^[a-z0-9./-]+ "[^"]*" is forbidden: ((?:Validating|Mutating)AdmissionPolicy '[^']+' with binding '[^']+') denied request`)
 )

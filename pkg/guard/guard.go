@@ -55,8 +55,8 @@ const (
 
 // Options configure a guard.
 type Options struct {
-	// Name is the operator's name: the value of the label app.kubernetes.io/managed-by of the Secret,
-	// and the prefix of the field manager.
+	// Name is the operator's name: the value of the label app.kubernetes.io/managed-by of the
+	// Secret, and the prefix of the field manager.
 	Name string
 	// Namespace is the operator's namespace.
 	Namespace string
@@ -214,8 +214,8 @@ func retry(ctx context.Context, queue workqueue.TypedRateLimitingInterface[strin
 	}
 }
 
-// watched returns the watched objects: each by its name, except for the webhook configurations under
-// OLM, which chooses their names.
+// watched returns the watched objects: each by its name, except for the webhook configurations
+// under OLM, which chooses their names.
 func (o Options) watched() map[client.Object]cache.ByObject {
 	named := func(name string) cache.ByObject {
 		return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}

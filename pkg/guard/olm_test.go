@@ -88,10 +88,10 @@ func TestUnderOLM(t *testing.T) {
 }
 
 // TestUnderOLMThatDefersTheConversion verifies the guard under a proposed change of OLM v0
-// (operator-lifecycle-manager #3892, commit 759758e8c0414809b79c96a269eb18401f457571). This OLM does
-// not write spec.conversion when it installs a release, but at each check of a release whose
-// Deployment is available. So the replicas have to become ready without that write. It is meant to have
-// the CA of the Secret. At that commit, it has none.
+// (operator-lifecycle-manager #3892, commit 759758e8c0414809b79c96a269eb18401f457571). This OLM
+// does not write spec.conversion when it installs a release, but at each check of a release whose
+// Deployment is available. So the replicas have to become ready without that write. It is meant to
+// have the CA of the Secret. At that commit, it has none.
 func TestUnderOLMThatDefersTheConversion(t *testing.T) {
 	for title, hasCA := range map[string]bool{"the CA of the Secret": true, "no CA": false} {
 		t.Run(title, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
-// TestOutdatedKeyIsReplaced verifies that an RSA certificate, as releases before 0.7.1 created it, is
-// served until the webhooks trust its successor. A replica that starts in between works, too.
+// TestOutdatedKeyIsReplaced verifies that an RSA certificate, as releases before 0.7.1 created it,
+// is served until the webhooks trust its successor. A replica that starts in between works, too.
 func TestOutdatedKeyIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newRSASecret(t, certificates.CAKey, map[string]string{labelManagedBy: operatorName}, nil))
@@ -59,7 +59,8 @@ func TestOutdatedKeyIsReplaced(t *testing.T) {
 	})
 }
 
-// TestOthersKeysStay verifies that the guard never replaces an RSA certificate of another component.
+// TestOthersKeysStay verifies that the guard never replaces an RSA certificate of another
+// component.
 func TestOthersKeysStay(t *testing.T) {
 	own := map[string]string{labelManagedBy: operatorName}
 	for name, test := range map[string]struct {

@@ -41,8 +41,8 @@ func (g *Guard) servingCA() []byte {
 }
 
 // serve switches from one certificate to the next one, or returns the time to wait before that. API
-// servers get some time to load its CA, because the webhooks trust the previous certificate as well.
-// If follow was faster, serve does nothing.
+// servers get some time to load its CA, because the webhooks trust the previous certificate as
+// well. If follow was faster, serve does nothing.
 func (g *Guard) serve(ctx context.Context, before, next *served) time.Duration {
 	if before != nil && !before.Leaf.Equal(next.Leaf) {
 		if g.next == nil || !g.next.Leaf.Equal(next.Leaf) {

@@ -10,9 +10,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Collect sends a list request, and returns a list of the objects that keep returns for the items. It
-// has at most one whole item at a time if the client of the request has the transport of Wrap. decode
-// returns an item of the response (Decode). Its argument is valid until it returns.
+// Collect sends a list request, and returns a list of the objects that keep returns for the items.
+// It has at most one whole item at a time if the client of the request has the transport of Wrap.
+// decode returns an item of the response (Decode). Its argument is valid until it returns.
 func Collect(
 	ctx context.Context, request func(ctx context.Context) (runtime.Object, error),
 	decode func(raw []byte, isJSON bool) (runtime.Object, error), keep func(runtime.Object) (runtime.Object, error),

@@ -12,10 +12,10 @@ import (
 // pageSize is the page size of a list after a list that did not end in time.
 const pageSize = 500
 
-// NewListWatch returns a source of an informer that lists item by item: keep returns what the list has
-// of an item before the next one is decoded. decode returns an item of a response (Decode). A watch
-// needs no such help: an informer transforms each event before it stores it. The requests of the inner
-// source need the transport of Wrap.
+// NewListWatch returns a source of an informer that lists item by item: keep returns what the list
+// has of an item before the next one is decoded. decode returns an item of a response (Decode). A
+// watch needs no such help: an informer transforms each event before it stores it. The requests of
+// the inner source need the transport of Wrap.
 func NewListWatch(
 	inner toolscache.ListerWatcherWithContext, decode func(raw []byte, isJSON bool) (runtime.Object, error),
 	keep func(runtime.Object) (runtime.Object, error),

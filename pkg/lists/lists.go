@@ -1,7 +1,7 @@
-// Package lists reads the items of a list one at a time. Clients decode a list as a whole, so a list
-// of large objects takes a multiple of their size in memory, even if the caller keeps a few bytes of
-// each object. A page does not bound that: the largest object has 1.5 MiB, and Kubernetes 1.33
-// ignores the page size of a list from its cache.
+// Package lists reads the items of a list one at a time. Clients decode a list as a whole, so a
+// list of large objects takes a multiple of their size in memory, even if the caller keeps a few
+// bytes of each object. A page does not bound that: the largest object has 1.5 MiB, and Kubernetes
+// 1.33 ignores the page size of a list from its cache.
 package lists
 
 import (
@@ -40,8 +40,8 @@ func withItems(ctx context.Context, receiver items) context.Context {
 	return context.WithValue(ctx, key{}, &receiver)
 }
 
-// Wrap returns a transport that passes the items of a list to Collect. Other requests and responses do
-// not change.
+// Wrap returns a transport that passes the items of a list to Collect. Other requests and responses
+// do not change.
 func Wrap(inner http.RoundTripper) http.RoundTripper { return transport{inner} }
 
 type transport struct{ http.RoundTripper }

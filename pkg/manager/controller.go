@@ -13,10 +13,10 @@ const (
 	// reconcileTimeout bounds one reconcile, so a request without an answer does not block a
 	// worker.
 	reconcileTimeout = time.Minute
-	// cacheSyncTimeout bounds the time until a new leader has its caches, after which it ends, and another
-	// replica leads. All controllers wait for all caches. With 50,000 NginxOperators that the API server
-	// has to convert first, two minutes were too short on two processors. A leader that ended then would
-	// take the conversion away from the API server, which begins again.
+	// cacheSyncTimeout bounds the time until a new leader has its caches, after which it ends, and
+	// another replica leads. All controllers wait for all caches. With 50,000 NginxOperators that
+	// the API server has to convert first, two minutes were too short on two processors. A leader
+	// that ended then would take the conversion away from the API server, which begins again.
 	cacheSyncTimeout = 5 * time.Minute
 	// firstRetry and lastRetry bound the back-off of an object whose reconcile failed.
 	firstRetry = 200 * time.Millisecond

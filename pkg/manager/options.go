@@ -21,8 +21,8 @@ type Options struct {
 	WebhookServiceName, WebhookSecretName string
 	// WebhookURL replaces the Service if the operator runs outside the cluster: https://host:port.
 	WebhookURL string
-	// OLM is true if a bundle installed the operator. ClusterServiceVersion is the operator's own, or
-	// "" without OLM v0.
+	// OLM is true if a bundle installed the operator. ClusterServiceVersion is the operator's own,
+	// or "" without OLM v0.
 	OLM                   bool
 	ClusterServiceVersion string
 	// KubeAPIQPS and KubeAPIBurst limit the rate and the burst of requests to the API server.

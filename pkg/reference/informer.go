@@ -18,8 +18,8 @@ import (
 	"github.com/example/nginx-operator/pkg/lists"
 )
 
-// identity is what an informer has of an object. The metadata of one object can have hundreds of KiB,
-// and a cluster can have a hundred thousand ConfigMaps and Secrets.
+// identity is what an informer has of an object. The metadata of one object can have hundreds of
+// KiB, and a cluster can have a hundred thousand ConfigMaps and Secrets.
 type identity struct{ namespace, name, resourceVersion string }
 
 // GetObjectMeta implements metav1.ObjectMetaAccessor.

@@ -2,10 +2,10 @@
 //
 // A spec can reference any object of its namespace, so all of them are watched. The watch receives
 // metadata only, and the informers have only the names and the resourceVersion. The content of an
-// object is read only if it is referenced, and once for each resourceVersion. Only the derived values
-// are cached (Derive). Therefore no Secret stays in the operator's memory longer than its use, and
-// recently read ConfigMaps take at most 4 MiB. A reconcile of an object with unchanged references costs
-// no request. For the reasons, see docs/adr/0014-references.md.
+// object is read only if it is referenced, and once for each resourceVersion. Only the derived
+// values are cached (Derive). Therefore no Secret stays in the operator's memory longer than its
+// use, and recently read ConfigMaps take at most 4 MiB. A reconcile of an object with unchanged
+// references costs no request. For the reasons, see docs/adr/0014-references.md.
 package reference
 
 import (
@@ -57,8 +57,8 @@ type Tracker struct {
 	derived map[types.NamespacedName]derived
 }
 
-// NewTrackers returns the trackers of all ConfigMaps and of all Secrets in the namespaces, or in all
-// namespaces if there are none. They report missing permissions in a namespace.
+// NewTrackers returns the trackers of all ConfigMaps and of all Secrets in the namespaces, or in
+// all namespaces if there are none. They report missing permissions in a namespace.
 func NewTrackers(
 	config *rest.Config, http *http.Client, reader client.Reader, permissions *access.Namespaces, namespaces ...string,
 ) (configMaps, secrets *Tracker, err error) {
@@ -98,8 +98,8 @@ func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Trac
 	}
 }
 
-// current returns the resourceVersion of an object, or "" if it does not exist, and whether the tracker
-// knows that. For a tracker of namespaces, the objects of other namespaces do not exist.
+// current returns the resourceVersion of an object, or "" if it does not exist, and whether the
+// tracker knows that. For a tracker of namespaces, the objects of other namespaces do not exist.
 func (t *Tracker) current(key types.NamespacedName) (resourceVersion string, isKnown bool) {
 	for _, namespace := range []string{metav1.NamespaceAll, key.Namespace} {
 		if i, watched := t.informers[namespace]; watched {
@@ -112,8 +112,9 @@ func (t *Tracker) current(key types.NamespacedName) (resourceVersion string, isK
 // Source returns the source of a controller. It starts the tracker, and sends a request for every
 // referrer of an object that was created, changed, or deleted. The list begins when the function
 // returns, because a large cluster has many more of these objects than others. The controller does
-// not wait for it: until it is complete, each object is read from the API server. The referrers of all
-// listed objects get a request, because an object may have changed between its read and the list.
+// not wait for it: until it is complete, each object is read from the API server. The referrers of
+// all listed objects get a request, because an object may have changed between its read and the
+// list.
 func (t *Tracker) Source(referrers Referrers, after func(context.Context)) source.Source {
 	t.referrers, t.after = referrers, after
 	return t
@@ -170,8 +171,8 @@ func (t *Tracker) changed(
 	}
 }
 
-// reportMissing reports the objects that were deleted between a read and the first list. An informer
-// has no event of them.
+// reportMissing reports the objects that were deleted between a read and the first list. An
+// informer has no event of them.
 func (t *Tracker) reportMissing(ctx context.Context, namespace string, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.mu.RLock()
 	keys := slices.Collect(maps.Keys(t.derived))

@@ -198,8 +198,8 @@ func TestDerive(t *testing.T) {
 	expect("without a watch, and missing", "b", "type", "", 1)
 }
 
-// TestDeriveBeforeTheList verifies that each object is read until the first list is complete, and that
-// equal versions are derived once.
+// TestDeriveBeforeTheList verifies that each object is read until the first list is complete, and
+// that equal versions are derived once.
 func TestDeriveBeforeTheList(t *testing.T) {
 	versions := map[string]string{"same": "1", "changes": "1"}
 	reader := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
@@ -382,8 +382,8 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemory verifies that tracking all Secrets of a large cluster uses little memory, whatever their
-// metadata.
+// TestMemory verifies that tracking all Secrets of a large cluster uses little memory, whatever
+// their metadata.
 func TestMemory(t *testing.T) {
 	const objects, bound = 100_000, 300 // bytes per object
 	before := heap()

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// smallLimit bounds each small review during an attack, and smallReviews is their number. The time is
-// virtual: only what a review waits for counts. `make bench-hostile` measures the rest.
+// smallLimit bounds each small review during an attack, and smallReviews is their number. The time
+// is virtual: only what a review waits for counts. `make bench-hostile` measures the rest.
 const smallLimit, smallReviews = 50 * time.Millisecond, 300
 
 // TestSlowBodiesDelayNobody announces the largest bodies from six addresses, and sends one byte at
@@ -59,9 +59,9 @@ func TestSlowBodiesDelayNobody(t *testing.T) {
 	})
 }
 
-// TestStalledBodiesDelayLargeReviews announces the largest bodies from ten addresses, and sends only
-// as much as reserves memory. Or it sends all, and reads no answer. Large reviews of the API server
-// must succeed before its timeout.
+// TestStalledBodiesDelayLargeReviews announces the largest bodies from ten addresses, and sends
+// only as much as reserves memory. Or it sends all, and reads no answer. Large reviews of the API
+// server must succeed before its timeout.
 func TestStalledBodiesDelayLargeReviews(t *testing.T) {
 	const addresses, each = 10, 6
 	for name, test := range map[string]struct {

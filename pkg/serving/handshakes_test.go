@@ -100,8 +100,8 @@ func (m *mute) Write(p []byte) (int, error) {
 	return m.Conn.Write(p)
 }
 
-// TestIncompleteHandshakesHaveNoTurn verifies that as many clients as an address may have, except for
-// one, delay no request if they send the start of a hello or end no handshake.
+// TestIncompleteHandshakesHaveNoTurn verifies that as many clients as an address may have, except
+// for one, delay no request if they send the start of a hello or end no handshake.
 func TestIncompleteHandshakesHaveNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		webhooks := newWebhooks(func(http.ResponseWriter, *http.Request) {})
@@ -129,8 +129,8 @@ func TestIncompleteHandshakesHaveNoTurn(t *testing.T) {
 	})
 }
 
-// TestClosedConnectionsLeaveTheirTurns verifies that a handshake that waits for its turn ends if its
-// connection is replaced or closed.
+// TestClosedConnectionsLeaveTheirTurns verifies that a handshake that waits for its turn ends if
+// its connection is replaced or closed.
 func TestClosedConnectionsLeaveTheirTurns(t *testing.T) {
 	for name, end := range map[string]func(*connection){
 		"replaced": (*connection).abort,

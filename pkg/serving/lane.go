@@ -91,8 +91,8 @@ func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, 
 	l.turns.serve(whileBusy(next), client, r)
 }
 
-// recoverPanic answers with an HTTP error if a handler panics. The stack is the operator's own text,
-// so it is logged completely.
+// recoverPanic answers with an HTTP error if a handler panics. The stack is the operator's own
+// text, so it is logged completely.
 func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	if panicked := recover(); panicked != nil {
 		l.panics.Logger(log.FromContext(r.Context())).Error(fmt.Errorf("panic: %v", panicked), "Failed to answer a review",
@@ -102,8 +102,9 @@ func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 }
 
 // transfer is the body and the answer of a review with memory. It resets the connection when the
-// client has no time left and another review waits: a slow API server without competition is served. A
-// deadline would not suffice: after a failed write, TLS waits five seconds for the client.
+// client has no time left and another review waits: a slow API server without competition is
+// served. A deadline would not suffice: after a failed write, TLS waits five seconds for the
+// client.
 type transfer struct {
 	http.ResponseWriter
 	io.Reader
@@ -130,8 +131,8 @@ func (t *transfer) measure(move func([]byte) (int, error), p []byte) (int, error
 	return n, err
 }
 
-// resetForOthers resets the connection as soon as another review waits, unless the read or the write
-// has ended.
+// resetForOthers resets the connection as soon as another review waits, unless the read or the
+// write has ended.
 func (t *transfer) resetForOthers(moving context.Context) {
 	switch {
 	case moving.Err() != nil:

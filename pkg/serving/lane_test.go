@@ -111,8 +111,8 @@ func TestSteadyClientsAreServed(t *testing.T) {
 	}
 }
 
-// piped serves webhooks in a bubble of synctest. dial returns the client's side of a connection from
-// an address. stop closes the connections, and returns when the server has ended.
+// piped serves webhooks in a bubble of synctest. dial returns the client's side of a connection
+// from an address. stop closes the connections, and returns when the server has ended.
 func piped(t *testing.T, webhooks *Webhooks) (dial func(address string) *tls.Conn, stop func()) {
 	t.Helper()
 	connect, _, stop := pipedPort(t, webhooks.port)

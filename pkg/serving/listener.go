@@ -15,8 +15,8 @@ import (
 // each concurrent review and retains some.
 const maxConnections, maxPerAddress = 512, 192
 
-// replaceable is the time after which a connection can be replaced by another one of its address, or
-// of an address that has about as many. A client that opens connections all the time is refused
+// replaceable is the time after which a connection can be replaced by another one of its address,
+// or of an address that has about as many. A client that opens connections all the time is refused
 // instead, which costs less than a connection that is replaced during its handshake.
 const replaceable = time.Second
 
@@ -51,14 +51,14 @@ type address struct {
 }
 
 // isBehind reports whether the address has so few idle connections that it still has fewer than the
-// other one after it has replaced one of them. Otherwise both could replace each other's all the time.
-// An address without idle connections always is.
+// other one after it has replaced one of them. Otherwise both could replace each other's all the
+// time. An address without idle connections always is.
 func (a *address) isBehind(other *address) bool {
 	return a != other && (a.idle == 0 || a.idle+1 < other.idle)
 }
 
-// connection is busy while the operator processes its request. While the request waits for memory or
-// for its turn, the connection is idle.
+// connection is busy while the operator processes its request. While the request waits for memory
+// or for its turn, the connection is idle.
 type connection struct {
 	net.Conn
 	of   *listener
@@ -111,8 +111,8 @@ func (l *listener) refuse(accepted net.Conn) {
 	})
 }
 
-// enter adds a connection. At a limit, it also returns the connection to replace, or adds nothing if no
-// connection can be replaced.
+// enter adds a connection. At a limit, it also returns the connection to replace, or adds nothing
+// if no connection can be replaced.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
 	now, host := time.Now(), hostOf(accepted.RemoteAddr().String())
 	l.mu.Lock()

@@ -92,7 +92,8 @@ func takeTurns(config *tls.Config, turns *Turns) *tls.Config {
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, take(hello) }
 	certificate := config.GetCertificate
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		// If the server requested a second hello, reading it has ended the turn before the signature.
+		// If the server requested a second hello, reading it has ended the turn before the
+		// signature.
 		if err := take(hello); err != nil {
 			return nil, err
 		}

@@ -26,20 +26,20 @@ const (
 	roundEvery = 8
 	// usageDecay is the time in which the usage of all addresses decays to a third.
 	usageDecay = 10 * time.Second
-	// unpaced is the usage of all addresses up to which turns follow each other immediately: a fifth
-	// of the processor.
+	// unpaced is the usage of all addresses up to which turns follow each other immediately: a
+	// fifth of the processor.
 	unpaced = 2 * time.Second
 	// Go reads answers of the API server only while no goroutine is runnable. After turns of
-	// shortestPause or more, a pause of the same length follows, up to longestPause. Linux cannot wait
-	// for events for less than a millisecond.
+	// shortestPause or more, a pause of the same length follows, up to longestPause. Linux cannot
+	// wait for events for less than a millisecond.
 	shortestPause, longestPause = time.Millisecond, 2 * time.Millisecond
 )
 
 // Turns shares the processor between the clients of the ports, one turn at a time. It is start-time
-// fair queueing (Goyal, Vin, and Cheng, 1996): a turn adds its time to the tag of its address, and the
-// next turn goes to the address with the least tag. So addresses with much work get the same time, and
-// an address with little work is the next one. One of roundEvery turns goes round all addresses, so none
-// waits for the credit of all others.
+// fair queueing (Goyal, Vin, and Cheng, 1996): a turn adds its time to the tag of its address, and
+// the next turn goes to the address with the least tag. So addresses with much work get the same
+// time, and an address with little work is the next one. One of roundEvery turns goes round all
+// addresses, so none waits for the credit of all others.
 type Turns struct {
 	mu sync.Mutex
 	// taken is true during a turn and during the pause after it.
@@ -56,8 +56,9 @@ type Turns struct {
 	sincePause time.Duration
 }
 
-// client has the tag of an address, the number of its last turn in the round of all addresses, and its
-// waiting turns in their order. A new or idle address is at most credit behind the virtual time.
+// client has the tag of an address, the number of its last turn in the round of all addresses, and
+// its waiting turns in their order. A new or idle address is at most credit behind the virtual
+// time.
 type client struct {
 	tag     time.Duration
 	last    int
@@ -125,8 +126,8 @@ func (t *Turns) clientAt(host string) *client {
 	return added
 }
 
-// begin measures a turn. The time of a turn that exceeds longestTurn counts at once, and the rest of it
-// at its end.
+// begin measures a turn. The time of a turn that exceeds longestTurn counts at once, and the rest
+// of it at its end.
 func (t *Turns) begin(own *client) (end func()) {
 	since, pass := time.Now(), sync.OnceFunc(t.pass)
 	count := func() {
@@ -214,8 +215,8 @@ func refuse(w http.ResponseWriter, message string) {
 // turnKey is the key of the end of a request's turn in its context.
 type turnKey struct{}
 
-// EndTurn ends the turn of a request. A handler calls it before it waits, so that others do not wait
-// with it.
+// EndTurn ends the turn of a request. A handler calls it before it waits, so that others do not
+// wait with it.
 func EndTurn(ctx context.Context) {
 	if end, ok := ctx.Value(turnKey{}).(func()); ok {
 		end()

@@ -30,8 +30,8 @@ func work(t *testing.T, turns *Turns, host string, lasts time.Duration) (waited 
 	return waited
 }
 
-// TestLeastUsedFirst verifies that one of the next two turns is that of a client that used little time,
-// however many turns of how many other addresses wait.
+// TestLeastUsedFirst verifies that one of the next two turns is that of a client that used little
+// time, however many turns of how many other addresses wait.
 func TestLeastUsedFirst(t *testing.T) {
 	for _, addresses := range []string{"a", "abcdefghij"} {
 		t.Run(addresses, func(t *testing.T) {
@@ -100,8 +100,8 @@ func TestTurnsShareTime(t *testing.T) {
 }
 
 // TestBusyClientsAlternate verifies that a client that uses more than its share waits for at most
-// roundEvery turns of each other client with as much work, also if it used much time before and they
-// did not, and for three turns of each after they have used their credit.
+// roundEvery turns of each other client with as much work, also if it used much time before and
+// they did not, and for three turns of each after they have used their credit.
 func TestBusyClientsAlternate(t *testing.T) {
 	const lasts, others = 2 * time.Millisecond, 10
 	synctest.Test(t, func(t *testing.T) {
@@ -249,8 +249,8 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// TestRequestsTakeTurns verifies that a request waits for its turn, and is refused if it gets no turn
-// in time.
+// TestRequestsTakeTurns verifies that a request waits for its turn, and is refused if it gets no
+// turn in time.
 func TestRequestsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, other := NewTurns(), time.Duration(0)
@@ -281,7 +281,8 @@ func TestRequestsTakeTurns(t *testing.T) {
 }
 
 // TestWaitingHandlersHaveNoTurn verifies that the handlers of metrics and probes have no turn while
-// they wait: for the API server, or for a handshake with the operator's own port, which needs a turn.
+// they wait: for the API server, or for a handshake with the operator's own port, which needs a
+// turn.
 func TestWaitingHandlersHaveNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, waited := NewTurns(), []time.Duration(nil)

@@ -59,8 +59,8 @@ type Webhooks struct {
 
 // NewWebhooks returns a server at an address (host:port). The configuration needs a certificate. A
 // handler at the conversion path gets a body of at most 60 MiB and can decode 32 MiB at a time. Any
-// other handler gets a body of at most 7 MiB. Small reviews take the turns of all ports. Larger ones
-// have turns of their own, so that no small one waits for them.
+// other handler gets a body of at most 7 MiB. Small reviews take the turns of all ports. Larger
+// ones have turns of their own, so that no small one waits for them.
 func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPath string, linger time.Duration) *Webhooks {
 	mux, slow := http.NewServeMux(), NewTurns()
 	s := &Webhooks{
@@ -77,8 +77,8 @@ func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPat
 	return s
 }
 
-// closeWhileItLingers makes clients close their connection after a request that is answered during a
-// shutdown, so that they open the next one to another replica. When the server ends, only
+// closeWhileItLingers makes clients close their connection after a request that is answered during
+// a shutdown, so that they open the next one to another replica. When the server ends, only
 // connections are left that nobody used for a while. Otherwise the API server would lose each
 // request that it sends at that moment.
 func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {

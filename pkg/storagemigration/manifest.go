@@ -25,8 +25,9 @@ var apis = []schema.GroupVersionKind{
 	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
 }
 
-// Load reads the StorageVersionMigration of a CRD from a file. Its API is storagemigration.k8s.io/v1,
-// and its name that of the CRD. Errors name the file and, for a wrong value, the field.
+// Load reads the StorageVersionMigration of a CRD from a file. Its API is
+// storagemigration.k8s.io/v1, and its name that of the CRD. Errors name the file and, for a wrong
+// value, the field.
 func Load(file, crd string) (*unstructured.Unstructured, error) {
 	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
 	if err != nil {

@@ -52,8 +52,8 @@ type Reconciler struct {
 	// Namespaces are the namespaces in which the operator may read and write the objects, or empty
 	// for all namespaces.
 	Namespaces []string
-	// ClusterRole is the name of the operator's role, for the error of an operator that may not list
-	// the objects of all namespaces.
+	// ClusterRole is the name of the operator's role, for the error of an operator that may not
+	// list the objects of all namespaces.
 	ClusterRole string
 	Recorder    events.EventRecorder
 	Condition   Condition

@@ -17,12 +17,12 @@ import (
 
 const (
 	// pageSize is the number of objects per list request. etcd stores objects of up to 1.5 MiB, and
-	// almost all of that can be metadata, for example labels. So the answer takes at most 75 MiB, and
-	// about the same again while it is decoded. The operator may use 512 MiB. A larger page would not
-	// save much: 50 objects need 50 writes.
+	// almost all of that can be metadata, for example labels. So the answer takes at most 75 MiB,
+	// and about the same again while it is decoded. The operator may use 512 MiB. A larger page
+	// would not save much: 50 objects need 50 writes.
 	pageSize = 50
-	// rewritesAtOnce is the number of concurrent writes. The API server's flow control throttles the
-	// client if that is too much.
+	// rewritesAtOnce is the number of concurrent writes. The API server's flow control throttles
+	// the client if that is too much.
 	rewritesAtOnce = 4
 	// hopelessAfter is the number of consecutive transient errors after which a rewrite stops. So
 	// many point to the API server and not to the objects.
@@ -50,9 +50,9 @@ func (r refused) String() string {
 	return fmt.Sprintf("%s: %v", client.ObjectKeyFromObject(r.object), r.err)
 }
 
-// page reads a page of objects with their identities and resource versions only. The token is "" for
-// the first page. If the token has expired, because etcd was compacted, page continues with the new
-// token that the API server returns.
+// page reads a page of objects with their identities and resource versions only. The token is ""
+// for the first page. If the token has expired, because etcd was compacted, page continues with the
+// new token that the API server returns.
 func (r *rewriter) page(ctx context.Context, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 	read := func(token string) (*metav1.PartialObjectMetadataList, error) {
 		list := &metav1.PartialObjectMetadataList{}
@@ -69,9 +69,9 @@ func (r *rewriter) page(ctx context.Context, limit int64, token string) (*metav1
 	return list, err
 }
 
-// identity returns the fields of an object that a rewrite and an Event need. A failed object is kept
-// until it is rewritten, and other metadata can have hundreds of kilobytes. The items of a list have
-// no apiVersion and kind.
+// identity returns the fields of an object that a rewrite and an Event need. A failed object is
+// kept until it is rewritten, and other metadata can have hundreds of kilobytes. The items of a
+// list have no apiVersion and kind.
 func identity(kind schema.GroupVersionKind, object *metav1.PartialObjectMetadata) metav1.PartialObjectMetadata {
 	out := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: object.Namespace, Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,

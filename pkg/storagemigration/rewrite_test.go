@@ -98,8 +98,8 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 	}
 }
 
-// TestHopelessRewriteEnds verifies that a rewrite ends before it has tried all objects if the API server
-// stores none.
+// TestHopelessRewriteEnds verifies that a rewrite ends before it has tried all objects if the API
+// server stores none.
 func TestHopelessRewriteEnds(t *testing.T) {
 	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
 	if err := r.rewrite(t.Context(), &rewriteProgress{}); err == nil || !strings.Contains(err.Error(), "no webhook answers") {

@@ -128,9 +128,9 @@ func (r *rewriter) each(
 	return tried
 }
 
-// renewedToken returns the new continue token that the API server sends in the error about an expired
-// token, or "" if it sends no new token. The new token continues the list at the same object, with the
-// objects as they are stored by then.
+// renewedToken returns the new continue token that the API server sends in the error about an
+// expired token, or "" if it sends no new token. The new token continues the list at the same
+// object, with the objects as they are stored by then.
 func renewedToken(err error) string {
 	status := apierrors.APIStatus(nil)
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {

@@ -36,8 +36,8 @@ type pagedServer struct {
 	*Reconciler
 	// answer is the result of a write, or nil if all writes succeed.
 	answer func(name string) error
-	// expire is the error for a continue token, or nil if the list continues. Tokens of renewed start
-	// with "renewed-".
+	// expire is the error for a continue token, or nil if the list continues. Tokens of renewed
+	// start with "renewed-".
 	expire func(token string) error
 
 	mu     sync.Mutex
@@ -157,8 +157,8 @@ func expired(renewed string) error {
 	return err
 }
 
-// TestExpiredTokenCostsOnePage verifies that a continue token that expires twice in a rewrite neither
-// ends the rewrite nor repeats a write. Each time, it costs one more list request.
+// TestExpiredTokenCostsOnePage verifies that a continue token that expires twice in a rewrite
+// neither ends the rewrite nor repeats a write. Each time, it costs one more list request.
 func TestExpiredTokenCostsOnePage(t *testing.T) {
 	s := newPagedServer(t)
 	cut := 0
@@ -181,8 +181,8 @@ func TestExpiredTokenCostsOnePage(t *testing.T) {
 	}
 }
 
-// TestRenewedTokenExpires verifies that a rewrite that gets no page ends with an error, and that the
-// next one continues at the same object.
+// TestRenewedTokenExpires verifies that a rewrite that gets no page ends with an error, and that
+// the next one continues at the same object.
 func TestRenewedTokenExpires(t *testing.T) {
 	s := newPagedServer(t)
 	refusals := 3
@@ -221,8 +221,8 @@ func TestExpiredTokenWithoutAnother(t *testing.T) {
 	}
 }
 
-// TestOutageIsNoNewRewrite verifies that a rewrite that the API server's failures have ended continues
-// where it was, and reports no object, because none was refused.
+// TestOutageIsNoNewRewrite verifies that a rewrite that the API server's failures have ended
+// continues where it was, and reports no object, because none was refused.
 func TestOutageIsNoNewRewrite(t *testing.T) {
 	s := newPagedServer(t)
 	outage := true
@@ -317,8 +317,8 @@ func TestChangedCRDStartsAnotherRewrite(t *testing.T) {
 	}
 }
 
-// TestPruneIsNoNewRewrite verifies that a write of the CRD that fails after the last object repeats no
-// write of an object.
+// TestPruneIsNoNewRewrite verifies that a write of the CRD that fails after the last object repeats
+// no write of an object.
 func TestPruneIsNoNewRewrite(t *testing.T) {
 	s := newPagedServer(t)
 	refusals := 2
@@ -337,8 +337,8 @@ func TestPruneIsNoNewRewrite(t *testing.T) {
 	s.once(t)
 }
 
-// TestRenewedTokenOfAnswer verifies that the client returns the new token of the API server's answer
-// 410, and sends it.
+// TestRenewedTokenOfAnswer verifies that the client returns the new token of the API server's
+// answer 410, and sends it.
 func TestRenewedTokenOfAnswer(t *testing.T) {
 	var tokens []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {

@@ -23,7 +23,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// number is in the name and the UID of a sample. The server replaces it with the number of the object.
+// number is in the name and the UID of a sample. The server replaces it with the number of the
+// object.
 const number = "NUMBER7"
 
 // sampleObject has an object as the operator creates it, and the largest one.

@@ -36,16 +36,17 @@ const (
 	// cache, and that a Pod or a ReplicaSet takes.
 	maxObjectBytes    = 4 << 10
 	maxWithPortsBytes = 8 << 10
-	// sharedBytes is the limit of the memory that does not depend on the number of objects: buffers.
+	// sharedBytes is the limit of the memory that does not depend on the number of objects:
+	// buffers.
 	sharedBytes = 2 << 20
-	// maxListing is the limit in MiB of the memory that a list takes in addition to the filled cache.
-	// The garbage collector lets the heap grow by a tenth between two collections.
+	// maxListing is the limit in MiB of the memory that a list takes in addition to the filled
+	// cache. The garbage collector lets the heap grow by a tenth between two collections.
 	maxListing = 64
 )
 
-// TestCacheSize fills the cache of each kind with many small objects, and with some of the largest that
-// a client can create, by an ordinary list and by a streamed one. It measures the memory of an object,
-// and the peak. BENCH_SMALL and BENCH_LARGEST are the numbers of objects.
+// TestCacheSize fills the cache of each kind with many small objects, and with some of the largest
+// that a client can create, by an ordinary list and by a streamed one. It measures the memory of an
+// object, and the peak. BENCH_SMALL and BENCH_LARGEST are the numbers of objects.
 func TestCacheSize(t *testing.T) {
 	small, largest := intFromEnv(t, "BENCH_SMALL", 50_000), intFromEnv(t, "BENCH_LARGEST", 2_500)
 	defer debug.SetGCPercent(debug.SetGCPercent(10))

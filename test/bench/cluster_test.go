@@ -145,7 +145,8 @@ func (e *environment) operatorProcesses(t *testing.T) []int {
 	return pids
 }
 
-// deleteNamespace starts to delete a namespace with its contents. waitForDeletions waits for its end.
+// deleteNamespace starts to delete a namespace with its contents. waitForDeletions waits for its
+// end.
 func (e *environment) deleteNamespace(t *testing.T, name string) {
 	t.Helper()
 	e.deleteAll(t, name)

@@ -59,7 +59,8 @@ type subject struct {
 	// start starts both replicas of the operator, and returns when one leads and both are ready.
 	start func() running
 	// clean removes the objects of a round, so that the next round has the same conditions. The
-	// operator is stopped at this time. The deletion of a namespace may still run when clean returns.
+	// operator is stopped at this time. The deletion of a namespace may still run when clean
+	// returns.
 	clean func(namespace string)
 	// apiServer returns the CPU time that the API server has used so far.
 	apiServer func() time.Duration
@@ -78,8 +79,8 @@ type running struct {
 	stop          func()
 }
 
-// sized sets the numbers of rounds and objects. BENCH_CREATE_ROUNDS and BENCH_CREATE_OBJECTS replace
-// them in short runs, which show that the measurement works.
+// sized sets the numbers of rounds and objects. BENCH_CREATE_ROUNDS and BENCH_CREATE_OBJECTS
+// replace them in short runs, which show that the measurement works.
 func (o subject) sized(t *testing.T, rounds int) subject {
 	t.Helper()
 	o.rounds, o.objects = intFromEnv(t, "BENCH_CREATE_ROUNDS", rounds), intFromEnv(t, "BENCH_CREATE_OBJECTS", createObjects)
@@ -135,8 +136,8 @@ type sample struct{ took, processor, apiServer time.Duration }
 // measures the time to create the children of many new objects. The bare client writes the same
 // objects with the same number of workers to the same API server, without reading, comparing, or
 // logging, and without webhooks. compareCreation also counts the operator's writes, and measures
-// the CPU time until ten seconds after the last write. The first round is a warm-up, and records the
-// operator's writes for the bare client. In the other rounds, the two alternate in going first.
+// the CPU time until ten seconds after the last write. The first round is a warm-up, and records
+// the operator's writes for the bare client. In the other rounds, the two alternate in going first.
 func (e *environment) compareCreation(t *testing.T, operator subject, replicas int32) result {
 	t.Helper()
 	reportLoad(t)
@@ -425,8 +426,8 @@ func (e *environment) bareWriter(families map[string]*family) func(context.Conte
 	}
 }
 
-// writeLastStatus writes the last status of the objects whose first status was not the last one. The
-// operator writes it when the replicas are ready, which is not part of the measured time.
+// writeLastStatus writes the last status of the objects whose first status was not the last one.
+// The operator writes it when the replicas are ready, which is not part of the measured time.
 func (e *environment) writeLastStatus(t *testing.T, namespace string, families map[string]*family) {
 	t.Helper()
 	objects := &v1alpha2.NginxOperatorList{}

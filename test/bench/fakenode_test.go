@@ -27,10 +27,10 @@ var fakeNodeTaint = corev1.Taint{Key: "kwok.x-k8s.io/node", Value: "fake", Effec
 
 // startFakeNode adds a Node without a machine to the cluster, because the Pods of a measurement are
 // more than a machine can run. kwok plays the kubelet: it reports each Pod of the Node as running
-// and ready, renews the Lease of the Node every ten seconds, and writes the status of the Node about
-// every 15 minutes. All other controllers and the scheduler are real. The processor time of kwok is
-// not that of the operator. startFakeNode returns when the Node is ready. The cleanup of the test
-// removes it.
+// and ready, renews the Lease of the Node every ten seconds, and writes the status of the Node
+// about every 15 minutes. All other controllers and the scheduler are real. The processor time of
+// kwok is not that of the operator. startFakeNode returns when the Node is ready. The cleanup of
+// the test removes it.
 func (e *environment) startFakeNode(t *testing.T) {
 	t.Helper()
 	module := exec.CommandContext(t.Context(), "go", "list", "-m", "-f={{.Dir}}", "sigs.k8s.io/kwok")

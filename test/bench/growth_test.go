@@ -24,8 +24,8 @@ const (
 	// maxGrowth is the limit of the processor time of an object among all objects, as a multiple of
 	// that among few.
 	maxGrowth = 1.2
-	// maxTakeover is the limit of the time in which a standby leads and has created the children of a
-	// new object, with all objects.
+	// maxTakeover is the limit of the time in which a standby leads and has created the children of
+	// a new object, with all objects.
 	maxTakeover = 10 * time.Second
 	// growthFew is the number of objects to which the cost among more objects is compared.
 	growthFew = 100
@@ -39,18 +39,19 @@ const (
 	foreignNamespaces = 20
 )
 
-// TestGrowth measures the operator's memory, and the processor time of one more object, in a cluster
-// with more and more reconciled NginxOperators and many unrelated objects. BENCH_OBJECTS is the final
-// number of NginxOperators. BENCH_FOREIGN is the number of Pods, and also of ConfigMaps and Secrets.
+// TestGrowth measures the operator's memory, and the processor time of one more object, in a
+// cluster with more and more reconciled NginxOperators and many unrelated objects. BENCH_OBJECTS is
+// the final number of NginxOperators. BENCH_FOREIGN is the number of Pods, and also of ConfigMaps
+// and Secrets.
 //
 // The processor time is compared to that of a second operator with few objects on an API server of
 // its own. The two alternate, because the speed of a machine changes while the cluster grows. The
-// second API server has as many Services. Each time a Service gets an address, the API server counts
-// all addresses, and it shares the processors with the operator.
+// second API server has as many Services. Each time a Service gets an address, the API server
+// counts all addresses, and it shares the processors with the operator.
 //
-// At the end, the standby takes over. The limit of the memory applies to the peaks of both. The test
-// creates the ReplicaSets, because there is no kube-controller-manager. The operands have no Pods,
-// which add to the memory in a real cluster.
+// At the end, the standby takes over. The limit of the memory applies to the peaks of both. The
+// test creates the ReplicaSets, because there is no kube-controller-manager. The operands have no
+// Pods, which add to the memory in a real cluster.
 func TestGrowth(t *testing.T) {
 	objects, foreign := intFromEnv(t, "BENCH_OBJECTS", 10_000), intFromEnv(t, "BENCH_FOREIGN", 50_000)
 	// The API server shares the processors with the operator, and its heap takes gigabytes with all
@@ -160,8 +161,8 @@ func compareCosts(t *testing.T, many, few *replicas, size int) (amongMany, among
 	return median(rounds[0], processor), median(rounds[1], processor)
 }
 
-// cost creates growthBatch objects in a new namespace, deletes them, and returns the CPU time of one,
-// without the deletion.
+// cost creates growthBatch objects in a new namespace, deletes them, and returns the CPU time of
+// one, without the deletion.
 func (r *replicas) cost(t *testing.T, namespace string) time.Duration {
 	t.Helper()
 	before := r.used(t)
@@ -188,8 +189,8 @@ func (r *replicas) grow(t *testing.T, namespace string, n int) {
 }
 
 // waitForIdle waits until the replicas have used almost no CPU time for six seconds. The API server
-// converts each written object to the other version for its watch cache. After many writes, it calls
-// the webhook for half a minute.
+// converts each written object to the other version for its watch cache. After many writes, it
+// calls the webhook for half a minute.
 func (r *replicas) waitForIdle(t *testing.T) {
 	t.Helper()
 	const interval = 6 * time.Second
@@ -203,8 +204,8 @@ func (r *replicas) waitForIdle(t *testing.T) {
 	t.Fatal("the operator is not idle after five minutes")
 }
 
-// takeOver stops the leader. It returns the time until the standby leads and has created the children
-// of a new object, and the peak of its memory after it has read every child.
+// takeOver stops the leader. It returns the time until the standby leads and has created the
+// children of a new object, and the peak of its memory after it has read every child.
 func (r *replicas) takeOver(t *testing.T) (took time.Duration, most float64) {
 	t.Helper()
 	object := newInstance(r.newNamespace(t, "takeover"), 0)

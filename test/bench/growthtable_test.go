@@ -12,8 +12,8 @@ import (
 // growth is the cost of the operator with a number of objects.
 type growth struct {
 	objects int
-	// processor is the CPU time of both replicas for one more object, until they are idle. few is the
-	// same among growthFew objects, measured in the same minutes.
+	// processor is the CPU time of both replicas for one more object, until they are idle. few is
+	// the same among growthFew objects, measured in the same minutes.
 	processor, few time.Duration
 	// leader and standby are the resident memory of the replicas in MiB.
 	leader, standby float64

@@ -43,11 +43,11 @@ const (
 	// leastRequests handshakes and reviews of the other client.
 	hostileTime                 = 20 * time.Second
 	leastChanges, leastRequests = 50, 150
-	// bystanderPause is the time between two requests of a client that is measured. With RSA, it uses
-	// about 3 percent of the processor, which is less than its share beside ten attackers.
+	// bystanderPause is the time between two requests of a client that is measured. With RSA, it
+	// uses about 3 percent of the processor, which is less than its share beside ten attackers.
 	bystanderPause = 75 * time.Millisecond
-	// bystanderBar bounds the 99th percentile of handshakes and reviews. leaderP50 and leaderP99 bound
-	// the leader's calls.
+	// bystanderBar bounds the 99th percentile of handshakes and reviews. leaderP50 and leaderP99
+	// bound the leader's calls.
 	bystanderBar         = 200 * time.Millisecond
 	leaderP50, leaderP99 = 10 * time.Millisecond, 100 * time.Millisecond
 	// atOnce is the number of connections that an API server opens at once. burstBar bounds the
@@ -106,8 +106,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// startAttack starts the attackers. stop ends them, and requires that they reached the operator often
-// enough.
+// startAttack starts the attackers. stop ends them, and requires that they reached the operator
+// often enough.
 func startAttack(t *testing.T, operator *harness.Manager, attacked hostileAttack, addresses int) (stop func(what string)) {
 	t.Helper()
 	// In a cluster, strangers and the API server do not share processors.
@@ -141,8 +141,8 @@ func startAttack(t *testing.T, operator *harness.Manager, attacked hostileAttack
 	}
 }
 
-// burst makes handshakes at once from the API server's address, and then reviews at once on the same
-// connections. All have to succeed.
+// burst makes handshakes at once from the API server's address, and then reviews at once on the
+// same connections. All have to succeed.
 func (b *bystander) burst(t *testing.T, during string) {
 	t.Helper()
 	time.Sleep(2 * time.Second) // the API server's idle connections may then be replaced
@@ -291,8 +291,8 @@ func requireAtMost(t *testing.T, what, during string, took []time.Duration, leas
 	}
 }
 
-// useCertificate creates the certificate of the webhooks for a key, as cert-manager does, and returns
-// the argument for the same certificate at the metrics port.
+// useCertificate creates the certificate of the webhooks for a key, as cert-manager does, and
+// returns the argument for the same certificate at the metrics port.
 func useCertificate(t *testing.T, e *environment, key crypto.Signer) []string {
 	t.Helper()
 	host := "nginx-operator-webhook-service." + operatorNamespace + ".svc"

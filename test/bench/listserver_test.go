@@ -19,15 +19,16 @@ import (
 	"github.com/example/nginx-operator/internal/scheme"
 )
 
-// listServer is an API server with many objects of one kind, which it creates while it sends them. It
-// sends built-in kinds as protocol buffers. Events are JSON.
+// listServer is an API server with many objects of one kind, which it creates while it sends them.
+// It sends built-in kinds as protocol buffers. Events are JSON.
 type listServer struct {
 	kind     schema.GroupVersionKind
 	resource string
 	objects  int
 	// streams is true if it streams lists (WatchList), which Kubernetes 1.33 does not.
 	streams bool
-	// text and message are the sample as JSON and as a protocol buffer, which is nil for other kinds.
+	// text and message are the sample as JSON and as a protocol buffer, which is nil for other
+	// kinds.
 	text, message []byte
 }
 

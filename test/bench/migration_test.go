@@ -26,23 +26,23 @@ import (
 )
 
 const (
-	// migrationPatience and patiencePerObject bound the creation of the objects, and each migration.
-	// The control plane's migrator can back off for 1000 s after errors.
+	// migrationPatience and patiencePerObject bound the creation of the objects, and each
+	// migration. The control plane's migrator can back off for 1000 s after errors.
 	migrationPatience = 20 * time.Minute
 	patiencePerObject = 50 * time.Millisecond
 	// manifestVariable sets --storage-migration-manifest. Without it, the operator rewrites objects
 	// itself.
 	manifestVariable = "NGINX_OPERATOR_STORAGE_MIGRATION_MANIFEST"
-	// pollEvery is the time between two looks at a migration. Each look decodes the CRD, and later all
-	// stored objects: every 20 ms, that used most of a processor.
+	// pollEvery is the time between two looks at a migration. Each look decodes the CRD, and later
+	// all stored objects: every 20 ms, that used most of a processor.
 	pollEvery = time.Second
 	// pageObjects is the number of objects for which docs/performance.md has the results.
 	pageObjects = 50_000
 )
 
 // TestStorageMigration measures the time to migrate all objects from v1alpha1 to v1alpha2: by the
-// control plane's migrator on request of the operator, and by the operator. After the second one, it
-// measures the cost of a served v1alpha1.
+// control plane's migrator on request of the operator, and by the operator. After the second one,
+// it measures the cost of a served v1alpha1.
 //
 // The objects are paused, so that nothing else writes them. The test also checks in etcd that each
 // object was rewritten. BENCH_OBJECTS is the number of objects, 10,000 by default.
@@ -84,9 +84,9 @@ func migrationLine(who string, objects int, took time.Duration) string {
 	return fmt.Sprintf("%s moved %d objects in %.0f s, %.0f per second.\n", who, objects, took.Seconds(), float64(objects)/took.Seconds())
 }
 
-// measure stores all objects at v1alpha1 and then makes v1alpha2 the storage version. It reports the
-// time until all objects are rewritten and status.storedVersions of the CRD has only v1alpha2. The
-// test ends if the leader does, because nothing would convert the other objects.
+// measure stores all objects at v1alpha1 and then makes v1alpha2 the storage version. It reports
+// the time until all objects are rewritten and status.storedVersions of the CRD has only v1alpha2.
+// The test ends if the leader does, because nothing would convert the other objects.
 func (e *environment) measure(t *testing.T, leader *harness.Manager, who string, objects int, patience time.Duration) time.Duration {
 	t.Helper()
 	e.storeAtV1alpha1(t, patience)

@@ -30,10 +30,11 @@ type filled struct {
 	apiServer, operator time.Duration
 }
 
-// compareServed measures what a served v1alpha1 costs an API server at its start, if all objects are
-// stored at v1alpha2. The API server has a cache for each served version, which it fills at the first
-// request for the kind after its start, and after each change of the CRD's spec. So compareServed
-// changes served of v1alpha1 to false and back. The difference of the two costs is that of v1alpha1.
+// compareServed measures what a served v1alpha1 costs an API server at its start, if all objects
+// are stored at v1alpha2. The API server has a cache for each served version, which it fills at the
+// first request for the kind after its start, and after each change of the CRD's spec. So
+// compareServed changes served of v1alpha1 to false and back. The difference of the two costs is
+// that of v1alpha1.
 func (e *environment) compareServed(t *testing.T, leader *harness.Manager, objects int, patience time.Duration) {
 	t.Helper()
 	e.waitForBothIdle(t, leader, patience)
@@ -59,8 +60,8 @@ func (e *environment) compareServed(t *testing.T, leader *harness.Manager, objec
 	}
 }
 
-// fillCaches sets served of v1alpha1, and returns the cost until the API server has made at least the
-// given number of conversions and is idle.
+// fillCaches sets served of v1alpha1, and returns the cost until the API server has made at least
+// the given number of conversions and is idle.
 func (e *environment) fillCaches(t *testing.T, leader *harness.Manager, served bool, conversions int, patience time.Duration) (out filled) {
 	t.Helper()
 	converted, apiServer, operator := e.conversions(t), e.apiServerTime(t), processorTime(t, leader.Pid())

@@ -1,7 +1,7 @@
 // Command cluster builds, starts, and stops a real single-node Kubernetes cluster for the tests of
 // this repository. The cluster runs in its own network namespace without outside access. It needs
-// neither Docker nor an image registry: its programs are built from the Go module proxy or come from
-// packages of Debian.
+// neither Docker nor an image registry: its programs are built from the Go module proxy or come
+// from packages of Debian.
 package main
 
 import (

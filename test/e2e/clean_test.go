@@ -53,8 +53,8 @@ func startClean(t *testing.T) {
 	must(t, cleanBesideExamples(ctx))
 }
 
-// startIn cleans the cluster, creates a namespace with a Pod Security level, and makes it that of the
-// operator until the test ends.
+// startIn cleans the cluster, creates a namespace with a Pod Security level, and makes it that of
+// the operator until the test ends.
 func startIn(t *testing.T, level string) (operator string) {
 	t.Helper()
 	startClean(t)

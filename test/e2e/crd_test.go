@@ -50,8 +50,8 @@ func allStoredAs(ctx context.Context, namespace, version string) error {
 	return checkStored(ctx, namespace, func(counts map[string]int) error { return onlyIn(counts, version) })
 }
 
-// checkStored checks the number of objects of a namespace for each version in etcd. It checks nothing on
-// other clusters than the local one.
+// checkStored checks the number of objects of a namespace for each version in etcd. It checks
+// nothing on other clusters than the local one.
 func checkStored(ctx context.Context, namespace string, check func(counts map[string]int) error) error {
 	if !suite.local {
 		return nil

@@ -114,8 +114,8 @@ func testDeadOperator(t *testing.T, operator string) {
 }
 
 // killRelease deletes the Pods of a release, rejects new ones until the test ends, and waits until
-// OLM sees that the release has failed. A Deployment that is scaled to 0 would be available, and OLM
-// would replace it as usual.
+// OLM sees that the release has failed. A Deployment that is scaled to 0 would be available, and
+// OLM would replace it as usual.
 func killRelease(t *testing.T, operator string, dead release) {
 	t.Helper()
 	csv := csvNameOf(dead.version)
@@ -128,8 +128,8 @@ func killRelease(t *testing.T, operator string, dead release) {
 			}
 		}
 	})
-	// The policy takes effect late, so the first Pods may be replaced. Then no Pod exists for a moment,
-	// and the Deployment has not failed.
+	// The policy takes effect late, so the first Pods may be replaced. Then no Pod exists for a
+	// moment, and the Deployment has not failed.
 	selector, err := metav1.ParseToLabelSelector(operatorSelector)
 	must(t, err)
 	waitFor(t, operator, "the operator to be dead", patience, func(ctx context.Context) error {
@@ -154,8 +154,8 @@ func killRelease(t *testing.T, operator string, dead release) {
 	})
 }
 
-// cannotBeListed waits until a list at a version fails. The API server answers lists from a cache of
-// converted objects, which breaks at the next change of an object.
+// cannotBeListed waits until a list at a version fails. The API server answers lists from a cache
+// of converted objects, which breaks at the next change of an object.
 func (f *fleet) cannotBeListed(t *testing.T, version string) {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}

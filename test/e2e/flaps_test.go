@@ -12,9 +12,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// watchFlaps counts how often a Deployment of a namespace had a ready Pod and then none. A kubelet on
-// a busy machine reports a new Pod as ready, as unready, and as ready again. The function that it
-// returns ends the watch.
+// watchFlaps counts how often a Deployment of a namespace had a ready Pod and then none. A kubelet
+// on a busy machine reports a new Pod as ready, as unready, and as ready again. The function that
+// it returns ends the watch.
 func watchFlaps(t *testing.T, namespace string) (flaps func() int) {
 	t.Helper()
 	config, err := ctrl.GetConfig()

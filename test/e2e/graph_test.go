@@ -1,8 +1,8 @@
 package e2e
 
-// The long upgrades through OLM, with the invariants of upgrade_test.go: the walk of the whole graph
-// from the first release to this one, the first release with the catalog of this release up to the
-// next one, and each release that the graph skips.
+// The long upgrades through OLM, with the invariants of upgrade_test.go: the walk of the whole
+// graph from the first release to this one, the first release with the catalog of this release up
+// to the next one, and each release that the graph skips.
 
 import (
 	"context"
@@ -45,8 +45,8 @@ func TestUpgradeAutomatically(t *testing.T) {
 		fleet.step(t, "from "+first.version+" to "+suite.version+", automatic", first, func(introduced func()) {
 			offer(t, operator, suite.catalogImage)
 			for from, to := range walked(first, suite.current) {
-				// OLM continues as soon as a release is installed, so a later release may already be
-				// installed.
+				// OLM continues as soon as a release is installed, so a later release may already
+				// be installed.
 				waitFor(t, operator, "release "+to.version, installPatience, resolving(operator, func(ctx context.Context) error {
 					return reached(ctx, operator, to)
 				}))

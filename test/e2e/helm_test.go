@@ -1,6 +1,7 @@
 package e2e
 
-// The Helm chart, by the commands of docs/guide/helm.md. The charts come from the cluster's registry.
+// The Helm chart, by the commands of docs/guide/helm.md. The charts come from the cluster's
+// registry.
 //
 //   - After an uninstallation, the CRD and the instances are there, and the instances serve.
 //   - TestHelmVersions has both versions of Helm: an upgrade to the next release has the invariants
@@ -38,8 +39,8 @@ func TestHelmVersions(t *testing.T) {
 	}
 }
 
-// installWithHelm pushes the charts of releases with a version of Helm, and installs this release on
-// a clean cluster.
+// installWithHelm pushes the charts of releases with a version of Helm, and installs this release
+// on a clean cluster.
 func installWithHelm(t *testing.T, program string, pushed ...release) chartCommands {
 	t.Helper()
 	startInDefault(t)

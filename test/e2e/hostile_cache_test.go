@@ -32,8 +32,8 @@ func largeObjects() []client.Object {
 }
 
 // survivesLargeObjects stores many large objects of a tenant, and stops the leader. The next leader
-// lists all of them. It requires that a change in another namespace is applied, and that no container
-// restarts.
+// lists all of them. It requires that a change in another namespace is applied, and that no
+// container restarts.
 func survivesLargeObjects(t *testing.T, attacker *tenant, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	for part := range slices.Chunk(largeObjects(), 250) { // the time for each part is limited

@@ -32,8 +32,8 @@ type writtenAttack struct {
 	objects []client.Object
 }
 
-// attacks returns what a tenant can store, with admission and without. The names of the objects have
-// a prefix. object is an instance in another namespace.
+// attacks returns what a tenant can store, with admission and without. The names of the objects
+// have a prefix. object is an instance in another namespace.
 func attacks(t *testing.T, prefix string, object *v1alpha2.NginxOperator) []writtenAttack {
 	t.Helper()
 	return []writtenAttack{

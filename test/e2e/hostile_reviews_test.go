@@ -14,10 +14,10 @@ type hostileReview struct {
 	what, url, body string
 }
 
-// hostileReviews returns the reviews to post. A full run posts each one to each path of each replica.
-// The paths and the replicas decode them alike, so the gate posts each one once, and something to
-// each path and each replica. It also posts fewer objects at a time, because those of a full run take
-// longer than a client waits.
+// hostileReviews returns the reviews to post. A full run posts each one to each path of each
+// replica. The paths and the replicas decode them alike, so the gate posts each one once, and
+// something to each path and each replica. It also posts fewer objects at a time, because those of
+// a full run take longer than a client waits.
 func hostileReviews(webhooks []string) (out []hostileReview) {
 	add := func(reviews map[string]string, paths ...string) {
 		var urls []string

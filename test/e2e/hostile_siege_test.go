@@ -150,7 +150,8 @@ func probesOf(t *testing.T) probes {
 	samples, err := harness.Samples(metrics, "prober_probe_total")
 	must(t, err)
 	for _, sample := range samples {
-		// OLM runs the Pod of the catalog in the same namespace, and the kubelet probes it less often.
+		// OLM runs the Pod of the catalog in the same namespace, and the kubelet probes it less
+		// often.
 		if sample.Labels["namespace"] != suite.operatorNamespace || sample.Labels["container"] != "manager" ||
 			sample.Labels["probe_type"] != "Readiness" {
 			continue

@@ -67,7 +67,8 @@ func (direct) pod(pod *corev1.Pod, port int32) string {
 func (direct) client(keepAlive bool) (*http.Client, error) {
 	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
 		DisableKeepAlives: !keepAlive,
-		// #nosec G402 -- the certificates are made by the tests, which look at them where they matter.
+		// #nosec G402 -- the certificates are made by the tests, which look at them where they
+		// matter.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}, nil
 }

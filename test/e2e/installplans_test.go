@@ -62,9 +62,10 @@ func resolving(operator string, check func(context.Context) error) func(context.
 	}
 }
 
-// touch changes a label, so that controllers reconcile the object now instead of at their next retry.
-// An annotation would do more: OLM copies those of a ClusterServiceVersion to the Pod template of the
-// operator, so one that arrives while OLM installs the release rolls out the operator a second time.
+// touch changes a label, so that controllers reconcile the object now instead of at their next
+// retry. An annotation would do more: OLM copies those of a ClusterServiceVersion to the Pod
+// template of the operator, so one that arrives while OLM installs the release rolls out the
+// operator a second time.
 func touch(ctx context.Context, object client.Object) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"example.com/looked-at":"%d"}}}`, time.Now().UnixNano())
 	return suite.admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))

@@ -90,7 +90,8 @@ func installPrometheusOperatorAPI(t *testing.T) {
 	waitForOtherLeader(t, suite.operatorNamespace, harness.Must1(stopLeader(t.Context()))(t))
 }
 
-// installPrometheusCRDs installs the CRDs until the test ends. After their removal, it stops the leader.
+// installPrometheusCRDs installs the CRDs until the test ends. After their removal, it stops the
+// leader.
 func installPrometheusCRDs(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -98,7 +98,8 @@ func newPage(t *testing.T, directory, name, namespace string) *journey {
 	return j
 }
 
-// through runs the steps up to the end of a section, or all remaining steps if the section is empty.
+// through runs the steps up to the end of a section, or all remaining steps if the section is
+// empty.
 func (j *journey) through(t *testing.T, section string) {
 	t.Helper()
 	last := len(j.Steps) - 1
@@ -258,9 +259,9 @@ func testBackup(t *testing.T) {
 }
 
 // testUpgradeJourney starts from the published release, and goes back to the release that this one
-// replaces. Conversion and admission work after each step. The Pods of an instance do not change, and
-// its answers do not either. The same applies to an instance that only this release has seen before
-// the way back.
+// replaces. Conversion and admission work after each step. The Pods of an instance do not change,
+// and its answers do not either. The same applies to an instance that only this release has seen
+// before the way back.
 func testUpgradeJourney(t *testing.T) {
 	deploy(t, suite.published.delivery)
 	namespace := newNamespace(t, restricted)
@@ -296,8 +297,8 @@ func testUpgradeJourney(t *testing.T) {
 	}
 }
 
-// runsRelease requires that a release rolled out: every Pod of the operator that does not end runs it.
-// The files of this release name its image by digest.
+// runsRelease requires that a release rolled out: every Pod of the operator that does not end runs
+// it. The files of this release name its image by digest.
 func runsRelease(t *testing.T, version string) {
 	t.Helper()
 	pods, err := operatorPods(t.Context(), defaultNamespace)
@@ -326,9 +327,9 @@ func testGitOpsJourney(t *testing.T) {
 	j.done(t, began)
 }
 
-// TestContributeJourney runs the page for contributors. It needs no operator and no cluster, but the
-// repository under its URL. The tools of this repository serve the clone, because the network of the
-// tests reaches no module proxy.
+// TestContributeJourney runs the page for contributors. It needs no operator and no cluster, but
+// the repository under its URL. The tools of this repository serve the clone, because the network
+// of the tests reaches no module proxy.
 func TestContributeJourney(t *testing.T) {
 	if !suite.local {
 		t.Skip("the page names the published repository, which only the environment of the local cluster replaces")

@@ -2,9 +2,10 @@
 // the bundle through operator-sdk, the catalog through a Subscription, and the API through kubectl
 // and HTTP.
 //
-// `make e2e` runs the tests and sets the environment variables that newSuite reads. E2E_PART selects
-// the tests (parts_test.go). A cluster can have only one installation of the operator, so tests that
-// install it run one after another. Each run first removes what an aborted run or `make demo` left.
+// `make e2e` runs the tests and sets the environment variables that newSuite reads. E2E_PART
+// selects the tests (parts_test.go). A cluster can have only one installation of the operator, so
+// tests that install it run one after another. Each run first removes what an aborted run or `make
+// demo` left.
 package e2e
 
 import (

@@ -112,8 +112,8 @@ func testMonitoring(t *testing.T, token string) {
 }
 
 // operatorScrape returns the documented scrape configurations of the operator and of the API
-// server. Prometheus authenticates to the operator with a token in a file, and to the API server with
-// the administrator's certificate.
+// server. Prometheus authenticates to the operator with a token in a file, and to the API server
+// with the administrator's certificate.
 func operatorScrape(t *testing.T, operator, token string) map[string]any {
 	t.Helper()
 	config := documentedScrape(t, monitoring.Job)
@@ -143,7 +143,8 @@ func apiServerScrape(t *testing.T) map[string]any {
 	job := documentedScrape(t, "apiserver")["scrape_configs"].([]any)[0].(map[string]any)
 	delete(job, "authorization")
 	job["tls_config"] = connection
-	// After many tests, the API server needs more than the interval of the other jobs for its answer.
+	// After many tests, the API server needs more than the interval of the other jobs for its
+	// answer.
 	job["scrape_interval"], job["scrape_timeout"] = "5s", "5s"
 	job["kubernetes_sd_configs"].([]any)[0].(map[string]any)["kubeconfig_file"] = os.Getenv("KUBECONFIG")
 	return job

@@ -1,7 +1,7 @@
 package e2e
 
-// Real nginx versions from Debian suites: the default suite of the local cluster in the gate, and all
-// suites in nightly.
+// Real nginx versions from Debian suites: the default suite of the local cluster in the gate, and
+// all suites in nightly.
 //
 //   - An instance serves HTTP and HTTPS, applies another configuration, and exposes metrics,
 //     without a failed request.
@@ -25,8 +25,8 @@ import (
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
-// nginxSuites are the Debian suites and the oldest nginx minor version that each may have. The local
-// cluster starts with the image of defaultSuite. The Makefile builds the others.
+// nginxSuites are the Debian suites and the oldest nginx minor version that each may have. The
+// local cluster starts with the image of defaultSuite. The Makefile builds the others.
 var nginxSuites = map[string]int{"bookworm": 22, "trixie": 26, "sid": 30}
 
 const defaultSuite = "trixie"

@@ -1,8 +1,8 @@
 package e2e
 
 // OLM v1, on a cluster without OLM v0: the part olm-v1, which is this file and
-// olmv1upgrades_test.go. The operator is installed as config/olm-v1-before-1.11 describes, because the
-// cluster has operator-controller 1.5.1. The test covers installation, certificate replacement,
+// olmv1upgrades_test.go. The operator is installed as config/olm-v1-before-1.11 describes, because
+// the cluster has operator-controller 1.5.1. The test covers installation, certificate replacement,
 // upgrades, uninstallation, and migration from OLM v0. It uses the same clients as the upgrades
 // through OLM v0.
 
@@ -92,8 +92,8 @@ func extend(t *testing.T, operator string, r release) {
 	waitForExtension(t, operator, r.version)
 }
 
-// waitForExtension waits until OLM v1 has installed a release, and both replicas run it. OLM v1 must
-// check CRDs by default.
+// waitForExtension waits until OLM v1 has installed a release, and both replicas run it. OLM v1
+// must check CRDs by default.
 func waitForExtension(t *testing.T, operator, version string) {
 	t.Helper()
 	took := waitFor(t, operator, "release "+version, installPatience, func(ctx context.Context) error {
@@ -272,7 +272,8 @@ func takeOver(t *testing.T, operator string) {
 }
 
 // removeExtensionAtEnd uninstalls the operator from OLM v1 when the test ends. OLM needs the
-// ServiceAccount in the operator's namespace to uninstall, so call it after the namespace was created.
+// ServiceAccount in the operator's namespace to uninstall, so call it after the namespace was
+// created.
 func removeExtensionAtEnd(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -1,8 +1,8 @@
 package e2e
 
-// Upgrades with OLM v1 and its default check of CRDs, which refuses changed rules: from each release
-// before this one, with the commands of docs/guide/olm-v1.md if the upgrade changes rules, and then to
-// the next release without them.
+// Upgrades with OLM v1 and its default check of CRDs, which refuses changed rules: from each
+// release before this one, with the commands of docs/guide/olm-v1.md if the upgrade changes rules,
+// and then to the next release without them.
 //
 //   - OLM v1 refuses the upgrade that changes rules, and the former release keeps running.
 //   - The commands install the release. After them, the check is on again.
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// changesRules are the upgrades that OLM v1 refuses (hack/release/preflight.go). Every other upgrade
-// must pass without the commands.
+// changesRules are the upgrades that OLM v1 refuses (hack/release/preflight.go). Every other
+// upgrade must pass without the commands.
 var changesRules = [][2]string{{"0.6.0", "0.7.1"}, {"0.7.0", "0.7.1"}}
 
 func testUpgradesUnderOLMv1(t *testing.T) {

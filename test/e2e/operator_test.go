@@ -184,8 +184,8 @@ func setOperatorEnv(t *testing.T, name, value string) {
 	})
 }
 
-// stopLimit bounds the change of leader after a clean stop, and killLimit after a kill. A Lease that
-// the leader does not release expires after 15 seconds. `make bench` has the exact bars.
+// stopLimit bounds the change of leader after a clean stop, and killLimit after a kill. A Lease
+// that the leader does not release expires after 15 seconds. `make bench` has the exact bars.
 const stopLimit, killLimit = 10 * time.Second, 20 * time.Second
 
 func testLeaderStops(t *testing.T) {

@@ -1,7 +1,7 @@
 package e2e
 
-// Upgrades that arrive because OLM polls a tag of the catalog: the tag moves, and nobody changes the
-// CatalogSource or the Subscription.
+// Upgrades that arrive because OLM polls a tag of the catalog: the tag moves, and nobody changes
+// the CatalogSource or the Subscription.
 
 import (
 	"os"
@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// polledTag is the tag that these tests move. docs/install.md polls latest, which belongs to the
-	// user of the registry.
+	// polledTag is the tag that these tests move. docs/install.md polls latest, which belongs to
+	// the user of the registry.
 	polledTag = "e2e-polled"
 	// catalogInterval is that of these tests. docs/install.md has documentedInterval.
 	catalogInterval, documentedInterval = "interval: 20s", "interval: 15m"
@@ -49,7 +49,8 @@ func TestPolledCatalog(t *testing.T) {
 	}
 }
 
-// olmGenerations returns the generations of the CatalogSource and the Subscription of docs/install.md.
+// olmGenerations returns the generations of the CatalogSource and the Subscription of
+// docs/install.md.
 func olmGenerations(t *testing.T, operator string) map[string]int64 {
 	t.Helper()
 	generations := map[string]int64{}
@@ -75,8 +76,8 @@ func movePolledTag(t *testing.T, r release) string {
 	return strings.TrimSuffix(r.catalogImage, ":v"+r.version) + ":" + polledTag
 }
 
-// documentedSubscription returns the manifests of docs/install.md, with the operator's namespace, an
-// image of the catalog, and a short interval.
+// documentedSubscription returns the manifests of docs/install.md, with the operator's namespace,
+// an image of the catalog, and a short interval.
 func documentedSubscription(t *testing.T, operator, image string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "install.md"))

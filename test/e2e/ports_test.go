@@ -43,8 +43,9 @@ const (
 // fieldsOfPorts are the fields that the gate changes.
 var fieldsOfPorts = []string{"none of ports", "ports[0].name", "ports[0].port", "ports[0].targetPort"}
 
-// onlyPods are the fields of spec that change only the Pods. Nightly skips fields that are more than
-// one level below them: the operator applies each of them as the same change of the Deployment.
+// onlyPods are the fields of spec that change only the Pods. Nightly skips fields that are more
+// than one level below them: the operator applies each of them as the same change of the
+// Deployment.
 var onlyPods = []string{
 	"env", "files", "initContainers", "patches", "podTemplate", "resources", "securityContext", "sidecars", "volumes",
 }
@@ -83,8 +84,8 @@ func testFields(t *testing.T, least int, selected func(path string) bool) {
 }
 
 // changeUnderLoad changes one field of an instance and back, alone and with an image that cannot be
-// pulled, which the operator rolls back. If the field belongs to ports, a full run repeats the change
-// with the image without automatic rollback.
+// pulled, which the operator rolls back. If the field belongs to ports, a full run repeats the
+// change with the image without automatic rollback.
 func changeUnderLoad(t *testing.T, field mutate.Field) {
 	namespace := newNamespace(t, restricted)
 	newConfigMap(t, namespace, mutate.InstanceContent, "index.html", mutate.InstancePage)

@@ -22,8 +22,8 @@ import (
 	"github.com/example/nginx-operator/test/harness/repeat"
 )
 
-// readClients with a pause of readPause between their reads make almost 50 reads per second. The API
-// server delays a list by up to 100 ms until its cache is current, so reads overlap.
+// readClients with a pause of readPause between their reads make almost 50 reads per second. The
+// API server delays a list by up to 100 ms until its cache is current, so reads overlap.
 const readClients, readPause = 5, 100 * time.Millisecond
 
 // listEvery is the number of reads per list. The API server answers a list from its cache, and a
@@ -64,7 +64,8 @@ type reader struct {
 	// wrong and failure describe the first wrong response and the first failed read that counts.
 	wrong   string
 	failure error
-	// failedFrom is the start of the first failed read that counts, and failedTo the end of the last.
+	// failedFrom is the start of the first failed read that counts, and failedTo the end of the
+	// last.
 	failedFrom, failedTo time.Time
 }
 
@@ -94,8 +95,8 @@ func startReader(t *testing.T, namespace, version string, ports map[string]int32
 	return r
 }
 
-// readPorts reads an object, or all objects of ports if name is empty. It returns a description of a
-// wrong response, or the error of a failed read.
+// readPorts reads an object, or all objects of ports if name is empty. It returns a description of
+// a wrong response, or the error of a failed read.
 func readPorts(ctx context.Context, api rest.Interface, namespace, version, name string, ports map[string]int32) (wrong string, err error) {
 	path := []string{"/apis/operator.example.com", version, "namespaces", namespace, "nginxoperators"}
 	want := ports

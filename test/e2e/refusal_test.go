@@ -87,8 +87,8 @@ func (f *fleet) blocked(t *testing.T, operator string) {
 			}
 		}
 		end()
-		// The next retry of the operator may be a minute away (testMigrationOfRejectedObject waits for
-		// it), and OLM looks at the condition twice a minute.
+		// The next retry of the operator may be a minute away (testMigrationOfRejectedObject waits
+		// for it), and OLM looks at the condition twice a minute.
 		began := time.Now()
 		must(t, touch(t.Context(), objectOf("apiextensions.k8s.io/v1", "CustomResourceDefinition", crdName)))
 		waitForUpgradeable(t, operator)

@@ -1,8 +1,8 @@
 package e2e
 
 // The files of a release, as users download them: from their URLs, in a directory without the
-// repository. TestReadme installs install.yaml, and TestOLMv1 install-cert-manager.yaml, because its
-// cluster has cert-manager.
+// repository. TestReadme installs install.yaml, and TestOLMv1 install-cert-manager.yaml, because
+// its cluster has cert-manager.
 //
 //   - SHA256SUMS has the checksum of each file.
 //   - The plugin in the archive has the release's version.

@@ -111,8 +111,8 @@ func inParallel(t *testing.T, group string, tests map[string]func(*testing.T)) {
 	})
 }
 
-// firstNode returns the first node of the cluster. The local cluster has only one, whose kubelet has
-// the version of the control plane.
+// firstNode returns the first node of the cluster. The local cluster has only one, whose kubelet
+// has the version of the control plane.
 func firstNode(t *testing.T) *corev1.Node {
 	t.Helper()
 	nodes := &corev1.NodeList{}

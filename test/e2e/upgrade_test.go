@@ -53,8 +53,8 @@ func testUpgrade(t *testing.T, test func(t *testing.T, operator string)) {
 
 // testFromPublished upgrades the newest release before this one. It installs that release as users
 // did: from its own catalog, in the channel that is deprecated now. OLM upgrades automatically when
-// the image of the CatalogSource changes, as for users of OperatorHub. The next release waits for an
-// approval and for the storage migration.
+// the image of the CatalogSource changes, as for users of OperatorHub. The next release waits for
+// an approval and for the storage migration.
 func testFromPublished(t *testing.T, operator string) {
 	from := suite.published
 	subscribe(t, operator, from.catalogImage, "alpha", "Automatic", from.version)
@@ -78,8 +78,8 @@ func testFrom(t *testing.T, operator string, from release) {
 	newFleet(t, fewObjects).walk(t, operator, from, suite.current)
 }
 
-// upgradeAutomatically makes OLM upgrade from a release to this one, by the change to the catalog of
-// this release. Later steps need an approval.
+// upgradeAutomatically makes OLM upgrade from a release to this one, by the change to the catalog
+// of this release. Later steps need an approval.
 func (f *fleet) upgradeAutomatically(t *testing.T, operator string, from release) {
 	t.Helper()
 	setApproval(t, operator, "Automatic")

@@ -33,8 +33,8 @@ const (
 	// stored is the size of a body that is larger than the limits of the test, and fits is one that
 	// is smaller, and larger than nginx's buffer.
 	stored, fits = 48 << 20, 1 << 20
-	// evictionPatience is longer than the kubelet takes to measure the volumes of a Pod, a minute by
-	// default, and to compare the result with the limits.
+	// evictionPatience is longer than the kubelet takes to measure the volumes of a Pod, a minute
+	// by default, and to compare the result with the limits.
 	evictionPatience = 4 * time.Minute
 )
 
@@ -179,8 +179,8 @@ func evicted(ctx context.Context, object *v1alpha2.NginxOperator) (string, error
 	return "", errors.Join(err, errors.New("no Pod is evicted"))
 }
 
-// holdBody sends the largest part of a body to the first Pod of an object, and then so little that the
-// request does not end before the context.
+// holdBody sends the largest part of a body to the first Pod of an object, and then so little that
+// the request does not end before the context.
 func holdBody(ctx context.Context, t *testing.T, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	pods, err := podsOf(ctx, object)

@@ -62,8 +62,8 @@ func waitFor(t *testing.T, namespace, what string, limit time.Duration, check fu
 	return time.Since(began)
 }
 
-// holds requires a check to pass repeatedly for a duration, and at least once. The first failure ends
-// the test.
+// holds requires a check to pass repeatedly for a duration, and at least once. The first failure
+// ends the test.
 func holds(t *testing.T, namespace, what string, duration time.Duration, check func(context.Context) error) {
 	t.Helper()
 	for end := time.Now().Add(duration); ; time.Sleep(pollInterval) {

@@ -9,8 +9,8 @@ import (
 )
 
 // Migrators are the controllers that migrate stored objects. The migrator gets the list of objects
-// from the garbage collector. They have no other effect that a test would notice. They know existing
-// kinds immediately, and kinds that are added later after up to 30 s.
+// from the garbage collector. They have no other effect that a test would notice. They know
+// existing kinds immediately, and kinds that are added later after up to 30 s.
 var Migrators = []string{"storage-version-migrator-controller", "garbage-collector-controller"}
 
 // StartControllerManager starts a kube-controller-manager with some controllers and the RBAC

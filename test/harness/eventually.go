@@ -9,8 +9,8 @@ import (
 )
 
 // Eventually repeats a check until it passes. The first pauses between checks are shorter than the
-// interval, so that a short wait ends soon, and a long wait causes few requests. If the context ends
-// first, Eventually returns the last error of the check.
+// interval, so that a short wait ends soon, and a long wait causes few requests. If the context
+// ends first, Eventually returns the last error of the check.
 func Eventually(ctx context.Context, interval time.Duration, check func(context.Context) error) error {
 	var last error
 	for pause := interval / 8; ; pause = min(pause*3/2, interval) {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// olderAPIServer is the variable of envtest with the path of an API server. The tests run on an older
-// one if it is set.
+// olderAPIServer is the variable of envtest with the path of an API server. The tests run on an
+// older one if it is set.
 const olderAPIServer = "TEST_ASSET_KUBE_APISERVER"
 
 // invalidValue also has a word after the value, because an older API server may not quote a value.
 var invalidValue = regexp.MustCompile(`(?m)Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|-?[\d.]+)(?:: |$))?(?:\w+: )?`)
 
-// Says reports whether an error of the API server contains a text. Older API servers name the type in
-// place of an invalid value, or another form of it, or one where newer ones have none. Invalid values
-// are not compared there.
+// Says reports whether an error of the API server contains a text. Older API servers name the type
+// in place of an invalid value, or another form of it, or one where newer ones have none. Invalid
+// values are not compared there.
 func Says(err error, text string) bool {
 	if err == nil {
 		return false

@@ -123,8 +123,8 @@ var insecure = &http.Transport{
 	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // self-signed
 }
 
-// awaitOK waits until a URL responds with status 200. It returns an error after startPatience, or if
-// the process ends.
+// awaitOK waits until a URL responds with status 200. It returns an error after startPatience, or
+// if the process ends.
 func (p *Process) awaitOK(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()

@@ -74,8 +74,8 @@ func (p *Prometheus) Alerts(ctx context.Context) ([]Alert, error) {
 	return out, nil
 }
 
-// Rules returns the error of each alerting rule by its name, or "" if its last evaluation succeeded.
-// It omits rules that were never evaluated.
+// Rules returns the error of each alerting rule by its name, or "" if its last evaluation
+// succeeded. It omits rules that were never evaluated.
 func (p *Prometheus) Rules(ctx context.Context) (map[string]string, error) {
 	result, err := p.api.Rules(ctx, nil)
 	if err != nil {

@@ -31,10 +31,10 @@ var watchedResources = []string{
 	"ingresses", "networkpolicies", "poddisruptionbudgets", "horizontalpodautoscalers", "httproutes", "podmonitors", "prometheusrules",
 }
 
-// TestOneNamespaceWithoutAccess takes one permission away in each of many namespaces, to list one kind
-// or to watch another, while the operator runs, and then starts the next leader. Each time, a change
-// in the namespace with all permissions is applied. When the permissions exist again, the same process
-// reconciles all namespaces.
+// TestOneNamespaceWithoutAccess takes one permission away in each of many namespaces, to list one
+// kind or to watch another, while the operator runs, and then starts the next leader. Each time, a
+// change in the namespace with all permissions is applied. When the permissions exist again, the
+// same process reconciles all namespaces.
 func TestOneNamespaceWithoutAccess(t *testing.T) {
 	operator := startWatching(t)
 	operator.Stop()
@@ -76,8 +76,8 @@ func TestOneNamespaceWithoutAccess(t *testing.T) {
 			})
 		}
 	}
-	// reported requires that the operator knows of each missing permission to watch. It may not need to
-	// list: watches continue after their connection, and can begin with a list.
+	// reported requires that the operator knows of each missing permission to watch. It may not
+	// need to list: watches continue after their connection, and can begin with a list.
 	reported := func(situation string) {
 		t.Helper()
 		waitFor(t, func() error {
@@ -99,7 +99,8 @@ func TestOneNamespaceWithoutAccess(t *testing.T) {
 	for _, lack := range lacks {
 		update(t, lack.role, func(role *rbacv1.Role) { role.Rules = without(all, lack.resource, lack.verb) })
 	}
-	// A watch that begins again while the API server still allows it would outlive the permission, too.
+	// A watch that begins again while the API server still allows it would outlive the permission,
+	// too.
 	for namespace, lack := range lacks {
 		access := authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: lack.verb, Resource: lack.resource, Group: groupOf(all, lack.resource),
@@ -126,8 +127,8 @@ func TestOneNamespaceWithoutAccess(t *testing.T) {
 	}
 }
 
-// grantAll allows the operator in a namespace what the ClusterRole of watched namespaces allows, and
-// returns the Role.
+// grantAll allows the operator in a namespace what the ClusterRole of watched namespaces allows,
+// and returns the Role.
 func grantAll(t *testing.T, namespace string) *rbacv1.Role {
 	t.Helper()
 	of := &rbacv1.ClusterRole{}

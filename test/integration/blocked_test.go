@@ -69,8 +69,8 @@ func TestBlockedInstanceIsKept(t *testing.T) {
 
 // TestBlockedChildrenAreRestored verifies that the operator restores deleted or changed children to
 // the last applied state while a spec is blocked. This works after a restart of the operator, and
-// if the ConfigMaps that the children were rendered from are gone. The operator reports a lost copy of
-// these, and applies the next spec that is not blocked.
+// if the ConfigMaps that the children were rendered from are gone. The operator reports a lost copy
+// of these, and applies the next spec that is not blocked.
 func TestBlockedChildrenAreRestored(t *testing.T) {
 	namespace := newNamespace(t)
 	sources := []client.Object{

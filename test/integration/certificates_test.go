@@ -78,8 +78,9 @@ server {
 `
 
 // TestTemporaryCertificate verifies that an instance that answers the ACME challenge for its own
-// certificate is blocked with the remedy until a temporary certificate exists. It becomes ready with
-// the temporary one, and rolls out the issued one. The test writes the Secret as cert-manager does.
+// certificate is blocked with the remedy until a temporary certificate exists. It becomes ready
+// with the temporary one, and rolls out the issued one. The test writes the Secret as cert-manager
+// does.
 func TestTemporaryCertificate(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -1,7 +1,7 @@
 package integration
 
-// What the documentation says about clusters and tools that are not installed here, as far as an API
-// server shows it.
+// What the documentation says about clusters and tools that are not installed here, as far as an
+// API server shows it.
 
 import (
 	"fmt"
@@ -53,8 +53,8 @@ func TestReachableWebhooks(t *testing.T) {
 	}
 }
 
-// TestUnreachableWebhooks verifies the effects of a network that drops the packets of the API server
-// to the webhooks, and that the command finds this. No operator runs.
+// TestUnreachableWebhooks verifies the effects of a network that drops the packets of the API
+// server to the webhooks, and that the command finds this. No operator runs.
 func TestUnreachableWebhooks(t *testing.T) {
 	t.Parallel()
 	server := must1(apiserver.Start(t.TempDir(), operatorUser))(t)
@@ -102,8 +102,8 @@ func callNobody(t *testing.T, admin client.Client) {
 	t.Cleanup(func() { _ = listener.Close() })
 	url := ptr.To("https://" + listener.Addr().String())
 
-	// The webhook for the CRD would delay the update of the CRD, so the CRD is first. The API server
-	// writes the status of a new CRD at the same time.
+	// The webhook for the CRD would delay the update of the CRD, so the CRD is first. The API
+	// server writes the status of a new CRD at the same time.
 	must(t, harness.RetryOnConflict(func() error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := admin.Get(t.Context(), client.ObjectKey{Name: wellknown.CRDName}, crd); err != nil {
@@ -126,8 +126,8 @@ func callNobody(t *testing.T, admin client.Client) {
 	must(t, admin.Update(t.Context(), validating))
 }
 
-// TestReplaceWithoutReplicas verifies that replacing an object with a manifest without replicas sets
-// the default. Argo CD's Replace=true does that.
+// TestReplaceWithoutReplicas verifies that replacing an object with a manifest without replicas
+// sets the default. Argo CD's Replace=true does that.
 func TestReplaceWithoutReplicas(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -115,8 +115,8 @@ var exposures = map[string]struct {
 	},
 }
 
-// TestExposureWhileBlocked verifies that the operator restores the last applied Ingress or HTTPRoute
-// while changes are blocked.
+// TestExposureWhileBlocked verifies that the operator restores the last applied Ingress or
+// HTTPRoute while changes are blocked.
 func TestExposureWhileBlocked(t *testing.T) {
 	t.Parallel()
 	for kind, exposure := range exposures {

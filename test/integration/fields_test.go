@@ -21,7 +21,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// servedBy returns the numbers of the ports of a Service, with their targets and protocols, by name.
+// servedBy returns the numbers of the ports of a Service, with their targets and protocols, by
+// name.
 func servedBy(service *corev1.Service) map[string]string {
 	out := map[string]string{}
 	for _, port := range service.Spec.Ports {

@@ -209,8 +209,8 @@ func TestCopyOfFilesIsRestored(t *testing.T) {
 }
 
 // TestIncludedFileIsChecked verifies that the operator finds errors in an included file before the
-// file reaches a Pod. The configuration is either inline or in a ConfigMap, and includes the file as
-// directives or as entries of a map.
+// file reaches a Pod. The configuration is either inline or in a ConfigMap, and includes the file
+// as directives or as entries of a map.
 func TestIncludedFileIsChecked(t *testing.T) {
 	t.Parallel()
 	const ofDirectives, ofEntries = "\nlissten 1;\n", "\n~^/p/\\d{4}$ 1;\n"

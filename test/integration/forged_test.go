@@ -117,9 +117,9 @@ func TestForgedConfigMapIsReplaced(t *testing.T) {
 	stillRuns(t)
 }
 
-// TestForgedRevisionIsNotBelieved verifies that what is in effect is stored while changes are blocked, that
-// the operator does not use a ControllerRevision that a tenant forged, and stores it again. No Pod is
-// restarted, and nothing is left once the spec is applied again.
+// TestForgedRevisionIsNotBelieved verifies that what is in effect is stored while changes are
+// blocked, that the operator does not use a ControllerRevision that a tenant forged, and stores it
+// again. No Pod is restarted, and nothing is left once the spec is applied again.
 func TestForgedRevisionIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

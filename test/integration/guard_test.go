@@ -282,8 +282,8 @@ func TestCertificateIsFollowedAndRenewed(t *testing.T) {
 	reads.finish(t)
 }
 
-// TestOutdatedCertificateIsReplaced verifies that the operator serves an RSA certificate of an earlier
-// release when it starts, and then replaces it in all replicas. No read fails.
+// TestOutdatedCertificateIsReplaced verifies that the operator serves an RSA certificate of an
+// earlier release when it starts, and then replaces it in all replicas. No read fails.
 func TestOutdatedCertificateIsReplaced(t *testing.T) {
 	suite.operator.Stop()
 	hosts := webhookHosts(t)

@@ -1,6 +1,7 @@
 package integration
 
-// This file tests the guard of operators that OLM v0 has installed. The tests write what OLM writes.
+// This file tests the guard of operators that OLM v0 has installed. The tests write what OLM
+// writes.
 
 import (
 	"context"
@@ -56,11 +57,11 @@ func TestOwnerOfTheCertificateUnderOLM(t *testing.T) {
 }
 
 // TestConversionThatOLMDefers verifies the conversion under a proposed change of OLM
-// (operator-lifecycle-manager #3892, commit 759758e8c0414809b79c96a269eb18401f457571). This OLM writes
-// the CRD of the bundle first, as others do, and spec.conversion only at checks of a release whose
-// Deployment is available. So the next release has to become ready without the second write. That
-// write is meant to have the CA of the Secret, and then no read fails. At that commit, it has no CA.
-// The admission for the CRD, which corrects both writes, is away.
+// (operator-lifecycle-manager #3892, commit 759758e8c0414809b79c96a269eb18401f457571). This OLM
+// writes the CRD of the bundle first, as others do, and spec.conversion only at checks of a release
+// whose Deployment is available. So the next release has to become ready without the second write.
+// That write is meant to have the CA of the Secret, and then no read fails. At that commit, it has
+// no CA. The admission for the CRD, which corrects both writes, is away.
 func TestConversionThatOLMDefers(t *testing.T) {
 	before, now, secret := installedByOLM(t)
 	withoutAdmission(t)
@@ -105,8 +106,8 @@ func TestConversionThatOLMDefers(t *testing.T) {
 	}
 }
 
-// installedByOLM creates the ClusterServiceVersions of a release and of the next one, and the Secret that
-// OLM created for the first one, until the test ends.
+// installedByOLM creates the ClusterServiceVersions of a release and of the next one, and the
+// Secret that OLM created for the first one, until the test ends.
 func installedByOLM(t *testing.T) (before, now *unstructured.Unstructured, secret *corev1.Secret) {
 	t.Helper()
 	grantOnlyWithOLM(t)
@@ -126,8 +127,8 @@ func conversionConfig(t *testing.T) map[string]any {
 	return config
 }
 
-// writeConversion patches the clientConfig of the conversion webhook. It returns the generation of the
-// written CRD.
+// writeConversion patches the clientConfig of the conversion webhook. It returns the generation of
+// the written CRD.
 func writeConversion(t *testing.T, clientConfig string) int64 {
 	t.Helper()
 	object := crd(t)

@@ -49,8 +49,8 @@ type chartRelease struct {
 	admin client.Client
 	// chart is the directory of the chart. name is the name of the release.
 	chart, name string
-	// path and kubeconfig are environment variables of the commands. The first directory of path has
-	// the version of Helm.
+	// path and kubeconfig are environment variables of the commands. The first directory of path
+	// has the version of Helm.
 	path, kubeconfig string
 	// takeOver is the section on a release that kubectl has installed. force is the flag of later
 	// upgrades.
@@ -180,8 +180,8 @@ func (r *chartRelease) try(t *testing.T, heading string) (string, error) {
 	return string(out), err
 }
 
-// requirePods compares the operator's Pods with the values hostNetwork and ports.webhooks: the flag, or
-// "" for the default port.
+// requirePods compares the operator's Pods with the values hostNetwork and ports.webhooks: the
+// flag, or "" for the default port.
 func (r *chartRelease) requirePods(t *testing.T, hostNetwork bool, flag string) {
 	t.Helper()
 	deployment := &appsv1.Deployment{}

@@ -78,8 +78,8 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 	})
 }
 
-// tryUpdate changes an object once, and returns the API server's refusal. It retries on a conflict only,
-// because the operator writes the status at the same time.
+// tryUpdate changes an object once, and returns the API server's refusal. It retries on a conflict
+// only, because the operator writes the status at the same time.
 func tryUpdate[T client.Object](t *testing.T, object T, change func(T), options ...client.UpdateOption) error {
 	t.Helper()
 	return harness.RetryOnConflict(func() error {
@@ -192,7 +192,8 @@ func waitForChildren(t *testing.T, namespace, name string) children {
 	t.Helper()
 	var out children
 	waitFor(t, func() error {
-		// Children that are read after the status are at least as new as the generation that it reports.
+		// Children that are read after the status are at least as new as the generation that it
+		// reports.
 		object, err := waitForStatusOnce(t.Context(), namespace, name)
 		if err != nil {
 			return err
@@ -226,7 +227,8 @@ func waitForStatusOnce(ctx context.Context, namespace, name string) (*v1alpha2.N
 	return object, nil
 }
 
-// waitForStatus waits until the status is of the current generation and a check of the object passes.
+// waitForStatus waits until the status is of the current generation and a check of the object
+// passes.
 func waitForStatus(t *testing.T, namespace, name string, check func(*v1alpha2.NginxOperator) error) {
 	t.Helper()
 	waitFor(t, func() error {

@@ -68,9 +68,10 @@ func routeRequests(t *testing.T, audited int) map[string]int {
 	return out
 }
 
-// removeKinds removes CustomResourceDefinitions until the test ends, and restarts the operator. Before
-// that, it verifies that the operator, which still watches the kinds, reconciles other objects. The
-// returned function installs the CustomResourceDefinitions earlier, and restarts the operator again.
+// removeKinds removes CustomResourceDefinitions until the test ends, and restarts the operator.
+// Before that, it verifies that the operator, which still watches the kinds, reconciles other
+// objects. The returned function installs the CustomResourceDefinitions earlier, and restarts the
+// operator again.
 func removeKinds(t *testing.T, names ...string) (install func()) {
 	t.Helper()
 	for _, name := range names {
@@ -88,9 +89,9 @@ func removeKinds(t *testing.T, names ...string) (install func()) {
 	return install
 }
 
-// TestTheGatewayAPIComesAndGoes verifies the operator without the Gateway API, with it, and after its
-// removal. Without it, the status reports the missing API, all other children exist, and the operator
-// sends no requests for HTTPRoutes. With it, the operator creates the HTTPRoute.
+// TestTheGatewayAPIComesAndGoes verifies the operator without the Gateway API, with it, and after
+// its removal. Without it, the status reports the missing API, all other children exist, and the
+// operator sends no requests for HTTPRoutes. With it, the operator creates the HTTPRoute.
 func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 	install := removeKinds(t, harness.HTTPRouteCRD)
 	missing := v1alpha2.Blocker{

@@ -56,8 +56,9 @@ func TestPausedWhileAdmissionChangesChildren(t *testing.T) {
 	})
 }
 
-// mirrorImages installs a webhook that sets the image of each Deployment in a namespace, as policies
-// for mirrors do. It returns when the webhook is called, and removes the webhook when the test ends.
+// mirrorImages installs a webhook that sets the image of each Deployment in a namespace, as
+// policies for mirrors do. It returns when the webhook is called, and removes the webhook when the
+// test ends.
 func mirrorImages(t *testing.T, namespace string) {
 	t.Helper()
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, mirroredImage)

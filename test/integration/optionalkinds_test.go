@@ -71,8 +71,8 @@ func (c candidate) requireEnd(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLeaderEnds verifies that the leader ends when a CustomResourceDefinition is added and when
-// it is removed, that a standby does not, and that it knows the current state when it leads.
+// TestOnlyTheLeaderEnds verifies that the leader ends when a CustomResourceDefinition is added and
+// when it is removed, that a standby does not, and that it knows the current state when it leads.
 func TestOnlyTheLeaderEnds(t *testing.T) {
 	install := removeKinds(t, harness.HTTPRouteCRD)
 	missing := map[string]string{"HTTPRoute": fmt.Sprintf(

@@ -67,8 +67,8 @@ func waitForAdoption(t *testing.T, object *v1alpha2.NginxOperator, before childr
 }
 
 // TestOrphansAreAdopted verifies that an instance takes children of all kinds back that its
-// predecessor left, and replaces none of them. An autoscaler has set the number of Pods, which stays.
-// A plan predicts that no Pod is replaced.
+// predecessor left, and replaces none of them. An autoscaler has set the number of Pods, which
+// stays. A plan predicts that no Pod is replaced.
 func TestOrphansAreAdopted(t *testing.T) {
 	t.Parallel()
 	set := func(s *v1alpha2.NginxOperatorSpec) {

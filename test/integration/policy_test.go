@@ -33,8 +33,8 @@ func TestOwnWebhooks(t *testing.T) {
 	config := rest.CopyConfig(suite.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: operatorUser, Groups: []string{"system:masters", "system:serviceaccounts"}}
 	operator := must1(client.New(config, client.Options{Scheme: scheme.New()}))(t)
-	// The API server cannot reach the Service of the webhooks here. It would wait for two seconds in
-	// each write of the CRD.
+	// The API server cannot reach the Service of the webhooks here. It would wait for two seconds
+	// in each write of the CRD.
 	updateGuarded(t, mutatingKind, wellknown.MutatingName, func(configuration map[string]any) {
 		webhook := configuration["webhooks"].([]any)[0].(map[string]any)
 		webhook["objectSelector"] = map[string]any{"matchLabels": map[string]any{"example.com/reachable": "true"}}
@@ -141,8 +141,8 @@ func refusedWrites(t *testing.T, operator client.Client) {
 	}
 }
 
-// operatorRepairs starts the operator with a Service instead of a URL, and verifies that it sets the
-// CA and the conversion, also after an administrator removed them, and that nothing refused it.
+// operatorRepairs starts the operator with a Service instead of a URL, and verifies that it sets
+// the CA and the conversion, also after an administrator removed them, and that nothing refused it.
 func operatorRepairs(t *testing.T) {
 	t.Helper()
 	service := must1(harness.NewService())(t)

@@ -124,8 +124,8 @@ func TestPortsWhilePodsServe(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change func(*v1alpha2.NginxOperator)
-		// during is the shape while Pods of the previous revision exist. after is the shape when they
-		// are gone, if it differs.
+		// during is the shape while Pods of the previous revision exist. after is the shape when
+		// they are gone, if it differs.
 		during shape
 		after  *shape
 	}{

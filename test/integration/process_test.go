@@ -39,8 +39,8 @@ func startNextOperator(t *testing.T) {
 	suite.operator = must1(startOperator())(t)
 }
 
-// restartOperator replaces the operator, which looks again which optional kinds are served. It would
-// end its process and look again by itself, but not within five minutes after its election.
+// restartOperator replaces the operator, which looks again which optional kinds are served. It
+// would end its process and look again by itself, but not within five minutes after its election.
 func restartOperator(t *testing.T) {
 	t.Helper()
 	must(t, suite.operator.KillLeader(suite.admin))

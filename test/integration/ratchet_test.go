@@ -31,8 +31,8 @@ const acceptedBefore = `{
 	]
 }`
 
-// withoutSource is a spec that releases before 0.5.1 accepted through the annotation of v1alpha1. The
-// API server turns its volume into an emptyDir.
+// withoutSource is a spec that releases before 0.5.1 accepted through the annotation of v1alpha1.
+// The API server turns its volume into an emptyDir.
 const withoutSource = `{"replicas":1,"volumes":[{"name":"old"}]}`
 
 // refusedFields are the fields of acceptedBefore that 0.5.1 rejects in a new write, each with a

@@ -35,7 +35,8 @@ const (
 	tooMany     = metav1.CauseTypeTooMany
 	tooLong     = metav1.CauseTypeTooLong
 	wrongType   = metav1.CauseTypeTypeInvalid
-	// unknown is the reason of a field that the schema does not have. The API server has no cause for it.
+	// unknown is the reason of a field that the schema does not have. The API server has no cause
+	// for it.
 	unknown = metav1.CauseType("unknown field")
 )
 

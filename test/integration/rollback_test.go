@@ -61,8 +61,9 @@ func runsImage(t *testing.T, namespace, image string, replicas int32) {
 }
 
 // TestFailedChangeIsTakenBack verifies that the operator rolls back a failed change as a whole and
-// does not retry a text that nginx refuses, even after a restart. The last good revision still scales. The operator tries
-// another change, and tries the same one again after the object has changed.
+// does not retry a text that nginx refuses, even after a restart. The last good revision still
+// scales. The operator tries another change, and tries the same one again after the object has
+// changed.
 func TestFailedChangeIsTakenBack(t *testing.T) {
 	namespace, object, before := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Config = &v1alpha2.Config{Inline: servers} })
 	good := must1(waitForStatusOnce(t.Context(), namespace, "web"))(t).Status.LastGoodRevision
@@ -112,9 +113,9 @@ func TestFailedChangeIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestFailedChangeIsAttemptedAgain verifies that a change whose failure may pass is rolled out again
-// at its time, that no running Pod ends for the attempt, and that the status counts the failures. It
-// moves the time of the attempt instead of waiting for it.
+// TestFailedChangeIsAttemptedAgain verifies that a change whose failure may pass is rolled out
+// again at its time, that no running Pod ends for the attempt, and that the status counts the
+// failures. It moves the time of the attempt instead of waiting for it.
 func TestFailedChangeIsAttemptedAgain(t *testing.T) {
 	t.Parallel()
 	namespace, object, _ := newReadyWeb(t, func(s *v1alpha2.NginxOperatorSpec) {

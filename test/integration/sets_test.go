@@ -22,13 +22,13 @@ const (
 	setRest   = "rest"
 )
 
-// testSets are the tests that `make test-integration` and `make test-oldest` run in processes of their
-// own, each with an API server and an operator.
+// testSets are the tests that `make test-integration` and `make test-oldest` run in processes of
+// their own, each with an API server and an operator.
 var testSets = map[string][]string{
 	// These tests set or change every field. Their operator has no race detector, because they test
 	// values: the other tests cover the goroutines that process these fields. In
-	// TestOneNamespaceWithoutAccess, 280 watches begin again at once. With the race detector, that can take
-	// longer than the lease of the leader.
+	// TestOneNamespaceWithoutAccess, 280 watches begin again at once. With the race detector, that
+	// can take longer than the lease of the leader.
 	setFields: {
 		"TestDocumentationExamples", "TestDriftInEveryField", "TestFields", "TestFormsOfFields", "TestOneNamespaceWithoutAccess",
 		"TestStorageModel", "TestWhatCanBeStoredCanBeRead",
@@ -43,8 +43,8 @@ var testSets = map[string][]string{
 		"TestThePrometheusOperatorComesAndGoes",
 	},
 	// The results of these tests depend on the version of the API server: schemas and their rules,
-	// admission, conversion, pruning, server-side apply, dry runs, quotas. On the newest API server,
-	// they run in the other sets.
+	// admission, conversion, pruning, server-side apply, dry runs, quotas. On the newest API
+	// server, they run in the other sets.
 	setOldest: {
 		"TestAdmissionChangesNoNewObject", "TestAdmissionIsAway", "TestAdmissionOfV1alpha1KnowsTheRest", "TestAdmissionRefuses",
 		"TestAdmissionRefusesPatches", "TestAdmissionRefusesTransitionsOfTheService", "TestAdmissionTakes",

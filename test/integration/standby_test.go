@@ -51,8 +51,8 @@ func waitForWatches(t *testing.T, want int) {
 }
 
 // TestStandbyWatchesNothing verifies that a standby watches no kind of the leader, and that after
-// the leader was killed, the standby applies a change of the spec and recreates a deleted child, both
-// from the time when nobody led.
+// the leader was killed, the standby applies a change of the spec and recreates a deleted child,
+// both from the time when nobody led.
 func TestStandbyWatchesNothing(t *testing.T) {
 	namespace := newNamespace(t)
 	object := newInstance(namespace, "while-nobody-leads")

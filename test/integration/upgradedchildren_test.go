@@ -34,9 +34,9 @@ func TestChildrenOf070(t *testing.T) {
 	}
 }
 
-// TestPausedChildrenOf070 verifies that a paused object stays Ready if only this release declares its
-// children differently, and that it gets the new declarations after the pause. A change by another
-// client is reported.
+// TestPausedChildrenOf070 verifies that a paused object stays Ready if only this release declares
+// its children differently, and that it gets the new declarations after the pause. A change by
+// another client is reported.
 func TestPausedChildrenOf070(t *testing.T) {
 	t.Parallel()
 	namespace, object, before := newReadyWeb(t, nil)

@@ -190,9 +190,9 @@ func leftAlone(t *testing.T, namespace string, names ...string) {
 	}
 }
 
-// onlyWatched requires that the API server denied the operator no request, except in laterNamespace,
-// and that each request for namespaced objects was for a watched namespace, the operator's own, or for
-// an Event about the CRD.
+// onlyWatched requires that the API server denied the operator no request, except in
+// laterNamespace, and that each request for namespaced objects was for a watched namespace, the
+// operator's own, or for an Event about the CRD.
 func onlyWatched(t *testing.T, watched ...string) {
 	t.Helper()
 	clusterScoped := []string{

@@ -39,8 +39,8 @@ func controllers(w *world.World) map[string]string {
 }
 
 // orphan deletes an instance like kubectl delete --cascade=orphan. The API server marks the object
-// as deleted. The garbage collector removes the owner references from one child after the other, and
-// then the finalizer.
+// as deleted. The garbage collector removes the owner references from one child after the other,
+// and then the finalizer.
 func orphan(w *world.World, name string) {
 	instance := w.Instance(name)
 	instance.Finalizers = []string{metav1.FinalizerOrphanDependents}
@@ -151,8 +151,8 @@ func forge(w *world.World, volumes []corev1.Volume) {
 }
 
 // TestTakenNames verifies that the status names all taken names at once, that nothing changes while
-// one of them is taken, and that no Service is created before the name of the Deployment is free. If
-// a user deletes the objects in any order, there is never a Service that selects nothing, and a
+// one of them is taken, and that no Service is created before the name of the Deployment is free.
+// If a user deletes the objects in any order, there is never a Service that selects nothing, and a
 // foreign Service never selects the operator's Pods.
 func TestTakenNames(t *testing.T) {
 	theirs := map[string]string{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "web", "app.kubernetes.io/name": "nginx"}
@@ -205,8 +205,8 @@ func TestTakenNames(t *testing.T) {
 	}
 }
 
-// TestTakenNameOfThePolicy verifies that a new instance gets no Service and no Pods while the name of
-// its NetworkPolicy is taken.
+// TestTakenNameOfThePolicy verifies that a new instance gets no Service and no Pods while the name
+// of its NetworkPolicy is taken.
 func TestTakenNameOfThePolicy(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		w.Must(w.Write(&networkingv1.NetworkPolicy{ObjectMeta: world.Meta("web")}))

@@ -41,8 +41,8 @@ func (h *history) queue(edited string) (order []string) {
 // beforeSlot is the time before the change of the Deployment that belongs to its rollout.
 const beforeSlot = 2 * time.Second
 
-// writesBeforeSlot returns the writes that a release caused since a resource version for an instance
-// that had no slot. One write of the status may report that the instance waits.
+// writesBeforeSlot returns the writes that a release caused since a resource version for an
+// instance that had no slot. One write of the status may report that the instance waits.
 func (h *history) writesBeforeSlot(name string, since int64) (out []string) {
 	statuses, versions := 0, h.Store.Since(since)
 	slot := slices.IndexFunc(versions, func(version *storage.Version) bool {
@@ -76,7 +76,8 @@ func (h *history) crash(has func(*corev1.PodSpec) bool) {
 	h.Kube.Changed()
 }
 
-// failsSecond brings the instance to S1, and lets S2 fail because nginx crashes in some of its Pods.
+// failsSecond brings the instance to S1, and lets S2 fail because nginx crashes in some of its
+// Pods.
 func (h *history) failsSecond(crashes func(image string) bool) {
 	h.begin()
 	for _, name := range []string{"a", "z"} {

@@ -79,7 +79,8 @@ func undone(h *history, in state) {
 	h.keeps(edition, time.Minute)
 }
 
-// heldByHand requires that nothing rolls and no deadline runs while the Deployment is paused by hand.
+// heldByHand requires that nothing rolls and no deadline runs while the Deployment is paused by
+// hand.
 func heldByHand(h *history, in state) {
 	served, failed := h.readyNames(), h.degraded()
 	h.pauseByHand(true)

@@ -12,8 +12,9 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// The directories of testdata have the objects of a cluster as a release left them in each state, with
-// S1 and S2 of the other histories. The operator of that release wrote them in this simulation.
+// The directories of testdata have the objects of a cluster as a release left them in each state,
+// with S1 and S2 of the other histories. The operator of that release wrote them in this
+// simulation.
 
 // left is a state in which a release left an instance.
 type left struct {
@@ -64,8 +65,8 @@ func (h *history) load(release string, from left) {
 	}
 }
 
-// upgraded requires that the operator replaces no Pod, fails no request, and writes no child of objects
-// that an earlier release left, and that the next change works.
+// upgraded requires that the operator replaces no Pod, fails no request, and writes no child of
+// objects that an earlier release left, and that the next change works.
 func upgraded(release string, from left) func(*history) {
 	return func(h *history) {
 		h.load(release, from)
@@ -92,8 +93,8 @@ func upgraded(release string, from left) func(*history) {
 	}
 }
 
-// failsLater requires that a rollout that 0.7.1 began is rolled back to the Pods that served, and that the
-// next change works.
+// failsLater requires that a rollout that 0.7.1 began is rolled back to the Pods that served, and
+// that the next change works.
 func failsLater(h *history) {
 	h.load("0.7.1", leftBehind[1])
 	before := h.Store.Revision()
@@ -103,7 +104,8 @@ func failsLater(h *history) {
 	h.goesOn(before)
 }
 
-// failsAfter requires that the first change after an upgrade is rolled back to what an earlier release left.
+// failsAfter requires that the first change after an upgrade is rolled back to what an earlier
+// release left.
 func failsAfter(h *history) {
 	h.load("0.7.1", leftBehind[0])
 	before := h.Store.Revision()
@@ -132,8 +134,8 @@ func isChild(of *storage.Resource) bool {
 	}, of)
 }
 
-// entirely are the kinds that the upgrade from 0.6.0 may write: 0.7.1 changed the form of NetworkPolicies
-// and Services, and the default of the progress deadline.
+// entirely are the kinds that the upgrade from 0.6.0 may write: 0.7.1 changed the form of
+// NetworkPolicies and Services, and the default of the progress deadline.
 var entirely = []*storage.Resource{
 	storage.Services, storage.NetworkPolicies, storage.Ingresses, storage.Deployments, storage.ControllerRevisions,
 }

@@ -39,8 +39,8 @@ func (h *history) now() view {
 	return out
 }
 
-// replay requires a property at the present and at each write since a resource version. The function
-// returns the problem, or "". It reports the first problem.
+// replay requires a property at the present and at each write since a resource version. The
+// function returns the problem, or "". It reports the first problem.
 func (h *history) replay(since int64, problem func(view) string) {
 	in := view{}
 	for _, version := range h.Store.Since(0) {
@@ -108,8 +108,8 @@ func editionOf(pod *corev1.PodSpec) string {
 // firstHealthPort is higher than all numbers that the histories serve.
 const firstHealthPort = 18080
 
-// peers returns the editions that the NetworkPolicy admits, by the number of the port. The edition of
-// a port that is open to all peers is "none".
+// peers returns the editions that the NetworkPolicy admits, by the number of the port. The edition
+// of a port that is open to all peers is "none".
 func (in view) peers() map[int32]string {
 	policy, _ := get[networkingv1.NetworkPolicy](in, storage.NetworkPolicies)
 	out := map[int32]string{}

@@ -9,9 +9,9 @@ import (
 	"github.com/example/nginx-operator/test/simulation/world"
 )
 
-// TestServedKindsChange verifies that the operator ends its process if the served kinds have changed
-// for ten seconds, but not within five minutes after its election, and not after a change that was
-// undone.
+// TestServedKindsChange verifies that the operator ends its process if the served kinds have
+// changed for ten seconds, but not within five minutes after its election, and not after a change
+// that was undone.
 func TestServedKindsChange(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world.World) {
 		exists := func() bool { return len(w.Store.List(storage.HTTPRoutes, "")) == 1 }

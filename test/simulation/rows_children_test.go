@@ -203,8 +203,8 @@ func accepted(condition string) map[string]any {
 	}
 }
 
-// mustKeepIngress declares an HTTPRoute instead of the Ingress, and records a failure if the Ingress
-// is gone 10 minutes later.
+// mustKeepIngress declares an HTTPRoute instead of the Ingress, and records a failure if the
+// Ingress is gone 10 minutes later.
 func (s *story) mustKeepIngress() {
 	s.edit(route)
 	s.Run(10 * time.Minute)

@@ -20,8 +20,8 @@ import (
 type spec = v1alpha2.NginxOperatorSpec
 
 // tale is a story that TestStories tells: what happens in a world, and what a user must observe.
-// Names start with the row or the history that they come from, for example "row-05" or "history-3a",
-// and have no colon.
+// Names start with the row or the history that they come from, for example "row-05" or
+// "history-3a", and have no colon.
 type tale struct {
 	name string
 	tell func(*story)

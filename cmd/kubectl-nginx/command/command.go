@@ -19,7 +19,8 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// Exit codes. Errors have the code of kubectl. Commands that compare have the codes of kubectl diff.
+// Exit codes. Errors have the code of kubectl. Commands that compare have the codes of kubectl
+// diff.
 const (
 	exitError          = 1
 	exitDifferences    = 1

@@ -44,8 +44,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestBadArguments verifies that invalid arguments are rejected without a request to the cluster and
-// without the usage. The exit code is 1, as in kubectl, or 2 as in kubectl diff if 1 means that
+// TestBadArguments verifies that invalid arguments are rejected without a request to the cluster
+// and without the usage. The exit code is 1, as in kubectl, or 2 as in kubectl diff if 1 means that
 // something differs.
 func TestBadArguments(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

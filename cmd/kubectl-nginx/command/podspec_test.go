@@ -19,8 +19,8 @@ import (
 	"github.com/example/nginx-operator/internal/change"
 )
 
-// TestPodSpec verifies that a rollback restores the fields that reach the Pods, with the names of their ports,
-// and keeps all others.
+// TestPodSpec verifies that a rollback restores the fields that reach the Pods, with the names of
+// their ports, and keeps all others.
 func TestPodSpec(t *testing.T) {
 	var stored podSpec
 	text := `{"image":"nginx:1","ports":[{"port":8080},{"port":8443},{"port":9000}],"tls":[{"secretName":"a","port":443}],
@@ -63,8 +63,8 @@ patches: [{target: {kind: Deployment}, patch: old}, {target: {kind: Service}, pa
 	}
 }
 
-// TestPodSpecReversesUserPart verifies, with the examples of the field guide, that a spec is its part that
-// reaches the Pods and the fields that a rollback keeps.
+// TestPodSpecReversesUserPart verifies, with the examples of the field guide, that a spec is its
+// part that reaches the Pods and the fields that a rollback keeps.
 func TestPodSpecReversesUserPart(t *testing.T) {
 	page, err := docs.Fields(os.DirFS("../../../docs/guide"))
 	if err != nil {

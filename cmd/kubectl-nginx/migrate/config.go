@@ -105,8 +105,8 @@ func (f *wholeFile) main(directive *crossplane.Directive) {
 	}
 }
 
-// http returns the content of the http block. It omits the includes that match one of the files, and
-// returns their masks.
+// http returns the content of the http block. It omits the includes that match one of the files,
+// and returns their masks.
 func (f *wholeFile) http(files []string) (text string, masks []string, err error) {
 	block := slices.DeleteFunc(slices.Clone(f.block), func(directive *crossplane.Directive) bool {
 		if directive.Directive != "include" || len(directive.Args) != 1 {

@@ -111,8 +111,8 @@ func TestLabelsWithoutValue(t *testing.T) {
 	}
 }
 
-// TestUserOfNginx verifies that a container that gets the user or the group of the nginx container is
-// listed.
+// TestUserOfNginx verifies that a container that gets the user or the group of the nginx container
+// is listed.
 func TestUserOfNginx(t *testing.T) {
 	const containers = "initContainers: [{name: a, " + unprivileged + "}, " +
 		"{name: b, securityContext: {runAsUser: 101}, " + unprivileged + "}], "

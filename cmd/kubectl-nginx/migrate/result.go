@@ -45,8 +45,9 @@ type Result struct {
 	// in directories, by path.
 	whole    *wholeFile
 	included map[string]string
-	// ofPod is the security context of the Pod. isNonRoot reports whether the workload proves that the
-	// image of a container does not run as root, by the name of the container, or mainContainer.
+	// ofPod is the security context of the Pod. isNonRoot reports whether the workload proves that
+	// the image of a container does not run as root, by the name of the container, or
+	// mainContainer.
 	ofPod     map[string]any
 	isNonRoot map[string]bool
 }

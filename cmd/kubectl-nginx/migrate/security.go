@@ -62,8 +62,8 @@ func takeRestricted(context source) {
 	}
 }
 
-// provesNonRoot reports whether a container of the workload runs, and its image therefore has a user
-// other than root: it has runAsNonRoot, and no user that the operator replaces.
+// provesNonRoot reports whether a container of the workload runs, and its image therefore has a
+// user other than root: it has runAsNonRoot, and no user that the operator replaces.
 func (r *Result) provesNonRoot(context source) bool {
 	own, isSet := context.fields["runAsNonRoot"].(bool)
 	if !isSet {

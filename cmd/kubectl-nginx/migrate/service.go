@@ -82,8 +82,8 @@ func (r *Result) service(manifest *unstructured.Unstructured, ports []source) {
 	from.rest()
 }
 
-// serviceAddresses removes the fields of a Service that the API server sets, and those that no field
-// of spec.service supports.
+// serviceAddresses removes the fields of a Service that the API server sets, and those that no
+// field of spec.service supports.
 func (r *Result) serviceAddresses(service source) {
 	switch address := service.text("clusterIP"); address {
 	case "":

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// silent are the ends of fields, with or without their value, that may have no effect on the result,
-// with the reason. An end that no such field has fails the test.
+// silent are the ends of fields, with or without their value, that may have no effect on the
+// result, with the reason. An end that no such field has fails the test.
 var silent = map[string]string{
 	"Deployment.spec.selector.matchExpressions.key":                    "the operator sets the selector",
 	"Deployment.spec.selector.matchExpressions.operator":               "the operator sets the selector",

@@ -71,8 +71,8 @@ func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*un
 	return nil
 }
 
-// listening reports whether the servers of a configuration listen on a port, and serve TLS there, as
-// nginxconf.Listening returns it. It is nil if the configuration is unknown.
+// listening reports whether the servers of a configuration listen on a port, and serve TLS there,
+// as nginxconf.Listening returns it. It is nil if the configuration is unknown.
 type listening func(port int32) (listens, tls bool)
 
 // tsuruConfig converts the configuration, and returns on which ports its servers listen.

@@ -129,8 +129,8 @@ func Of(object *v1alpha2.NginxOperator) Report {
 	return out
 }
 
-// WithDetails returns the report of an instance with its child objects, Pods, and revisions. A child is nil
-// if it does not exist.
+// WithDetails returns the report of an instance with its child objects, Pods, and revisions. A
+// child is nil if it does not exist.
 func WithDetails(
 	object *v1alpha2.NginxOperator, children map[v1alpha2.RelatedObject]client.Object, pods []corev1.Pod,
 ) Report {
@@ -212,8 +212,8 @@ func podOf(pod *corev1.Pod) Pod {
 	return out
 }
 
-// revisionsOf returns the revisions of an instance, newest first. current is the change that its Deployment
-// has, or "".
+// revisionsOf returns the revisions of an instance, newest first. current is the change that its
+// Deployment has, or "".
 func revisionsOf(object *v1alpha2.NginxOperator, current string) []Revision {
 	var out []Revision
 	status := &object.Status

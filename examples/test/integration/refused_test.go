@@ -14,8 +14,8 @@ import (
 )
 
 // TestRefused checks that the schema, its rules, or the webhook reject each manifest in
-// testdata/refused, with the message in its first line. An older API server may have another message,
-// which the second line has then.
+// testdata/refused, with the message in its first line. An older API server may have another
+// message, which the second line has then.
 func TestRefused(t *testing.T) {
 	files := harness.Must1(filepath.Glob("../../*/testdata/refused/*.yaml"))(t)
 	if len(files) < 50 {

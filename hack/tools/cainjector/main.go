@@ -1,7 +1,8 @@
 // Command cainjector is cert-manager's cainjector in a later release than the local cluster's other
 // programs of cert-manager. The cainjector of 1.11 drops fields that it does not know from each
 // CustomResourceDefinition that it writes, for example reason and fieldPath of validation rules.
-// Later releases have their own Go module for the command, which cannot be built from a module proxy.
+// Later releases have their own Go module for the command, which cannot be built from a module
+// proxy.
 package main
 
 import (

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package boundstest limits the processor time and the memory that one object of a client can cost in
-// a test.
+// Package boundstest limits the processor time and the memory that one object of a client can cost
+// in a test.
 package boundstest
 
 import (
@@ -22,8 +22,8 @@ const (
 	MaxRequestMemory = 32 << 20
 	// fuzzed is the slowdown by the fuzzer's coverage counters.
 	fuzzed = 4
-	// tries is the number of measurements before a function counts as expensive, because the processor
-	// time includes other work of the process.
+	// tries is the number of measurements before a function counts as expensive, because the
+	// processor time includes other work of the process.
 	tries = 3
 )
 

@@ -79,8 +79,8 @@ func Needs(t testing.TB, first, feature string) {
 }
 
 // Start starts an API server with its files in dir. The user is the operator's:
-// system:serviceaccount:NAMESPACE:NAME. args are additional arguments, each a name and a value. Stop
-// ends it.
+// system:serviceaccount:NAMESPACE:NAME. args are additional arguments, each a name and a value.
+// Stop ends it.
 func Start(dir, user string, args ...[2]string) (*Server, error) {
 	s := &Server{environment: NewEnvironment()}
 	s.AdminKubeconfig, s.Kubeconfig = filepath.Join(dir, "admin.kubeconfig"), filepath.Join(dir, "operator.kubeconfig")

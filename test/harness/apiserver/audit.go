@@ -16,8 +16,8 @@ type Request struct {
 	RequestURI     string
 	ObjectRef      struct{ Resource, Subresource, Namespace, Name, APIGroup string }
 	ResponseStatus struct{ Code int }
-	// RequestReceivedTimestamp is when the API server received the request. StageTimestamp is when it
-	// had answered.
+	// RequestReceivedTimestamp is when the API server received the request. StageTimestamp is when
+	// it had answered.
 	RequestReceivedTimestamp, StageTimestamp time.Time
 	// Annotations include the decision of the authorizer.
 	Annotations map[string]string

@@ -1,6 +1,6 @@
 // Package console runs the steps of a document: the commands in its console blocks, each with the
-// output that follows it. Output includes stderr. If the document shows no output for a command, the
-// output is not compared.
+// output that follows it. Output includes stderr. If the document shows no output for a command,
+// the output is not compared.
 package console
 
 import (
@@ -30,8 +30,8 @@ var reading = regexp.MustCompile(`^kubectl (get|events|logs|describe) `)
 // Reads reports whether the step changes nothing.
 func Reads(step *docs.Step) bool { return reading.MatchString(step.Script) }
 
-// Steps returns the steps of the README.md in a directory. It omits the deployment (make ...), which
-// runs before.
+// Steps returns the steps of the README.md in a directory. It omits the deployment (make ...),
+// which runs before.
 func Steps(directory string) ([]docs.Step, error) {
 	readme, err := os.ReadFile(filepath.Join(directory, "README.md"))
 	if err != nil {
@@ -41,9 +41,9 @@ func Steps(directory string) ([]docs.Step, error) {
 	return slices.DeleteFunc(steps, func(step docs.Step) bool { return strings.HasPrefix(step.Script, "make ") }), err
 }
 
-// Run runs the steps of a directory in order, in a copy of the directory, and shows each command with
-// its output. It stops at the first step that fails or prints unexpected output. Before the steps, it
-// runs the commands of prepare without showing them.
+// Run runs the steps of a directory in order, in a copy of the directory, and shows each command
+// with its output. It stops at the first step that fails or prints unexpected output. Before the
+// steps, it runs the commands of prepare without showing them.
 func Run(ctx context.Context, directory, prepare string, show func(command, output string)) error {
 	steps, err := Steps(directory)
 	if err != nil {

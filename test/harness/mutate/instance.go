@@ -69,8 +69,8 @@ func InstanceSpec() v1alpha2.NginxOperatorSpec {
 		TLS:          []v1alpha2.TLS{{SecretName: InstanceSecret, Port: ptr.To[int32](8443)}},
 		Service:      &v1alpha2.Service{Type: corev1.ServiceTypeNodePort},
 		DrainSeconds: ptr.To(ShortDrain),
-		// Some accepted values end only at the deadline: for runAsGroup without runAsUser, containerd
-		// refuses the sandbox of the Pod, and no status reports that.
+		// Some accepted values end only at the deadline: for runAsGroup without runAsUser,
+		// containerd refuses the sandbox of the Pod, and no status reports that.
 		Rollout: &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](120)},
 		Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),

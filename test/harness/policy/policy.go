@@ -79,14 +79,15 @@ func Compile(source *admissionregistrationv1.ValidatingAdmissionPolicy, kubernet
 type Request struct {
 	User, Subresource string
 	// Object and OldObject are the object after and before an update. A create has no OldObject.
-	// API servers before 1.37 evaluate objects of the type *unstructured.Unstructured, and later ones
-	// evaluate Go types.
+	// API servers before 1.37 evaluate objects of the type *unstructured.Unstructured, and later
+	// ones evaluate Go types.
 	Object, OldObject runtime.Object
 	Namespace         *corev1.Namespace
 }
 
 // Evaluate returns whether the policy matches a request, and the messages of the validations that
-// refuse it. The error is that of an expression. With the failurePolicy Fail, it refuses the request.
+// refuse it. The error is that of an expression. With the failurePolicy Fail, it refuses the
+// request.
 func (p *Policy) Evaluate(ctx context.Context, request Request) (matches bool, refusals []string, err error) {
 	operation := admission.Update
 	if request.OldObject == nil {

@@ -69,8 +69,8 @@ func writesOfMetadata() []Write {
 	return out
 }
 
-// WritesOfWebhooks returns writes of a webhook configuration by the operator in a namespace. ca is a
-// certificate (PEM).
+// WritesOfWebhooks returns writes of a webhook configuration by the operator in a namespace. ca is
+// a certificate (PEM).
 func WritesOfWebhooks(namespace string, ca []byte) []Write {
 	const (
 		names, call, keep, only = "must not add, remove, rename, or reorder", "must call its own Service",

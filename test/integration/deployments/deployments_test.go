@@ -89,8 +89,8 @@ func both(changes ...change) change {
 	}
 }
 
-// scripts are the steps after the creation of a Deployment of image a with three replicas and two old
-// revisions.
+// scripts are the steps after the creation of a Deployment of image a with three replicas and two
+// old revisions.
 var scripts = map[string][]change{
 	"rollouts and undo":       {rollOut("b"), rollOut("c"), rollOut("b"), rollOut("a"), rollOut("c")},
 	"pruning":                 {rollOut("b"), rollOut("c"), rollOut("d"), rollOut("e"), pause(true), rollOut("f"), pause(false)},

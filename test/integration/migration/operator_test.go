@@ -20,8 +20,8 @@ import (
 // plane has no migrator.
 func TestMigrationByTheOperator(t *testing.T) {
 	t.Parallel()
-	// Since Kubernetes 1.34, the API server can continue a list from its cache for some time after a
-	// compaction. Tokens expire there as well, but at no certain time.
+	// Since Kubernetes 1.34, the API server can continue a list from its cache for some time after
+	// a compaction. Tokens expire there as well, but at no certain time.
 	args := append(withoutMigrator(t), [2]string{"feature-gates", "ListFromCacheSnapshot=false"})
 	m := startMigration(t, "test/manager-race", args...)
 	m.run(t, []migrationTest{

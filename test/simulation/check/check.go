@@ -26,8 +26,8 @@ type State struct {
 	// Children has all objects of the kinds that the operator creates, except its records and the
 	// EndpointSlices of the controller.
 	Children []*unstructured.Unstructured
-	// Records has the names of the ControllerRevisions. Mounted has the names of the ConfigMaps that
-	// Pods and ReplicaSets mount.
+	// Records has the names of the ControllerRevisions. Mounted has the names of the ConfigMaps
+	// that Pods and ReplicaSets mount.
 	Records, Mounted map[string]bool
 	// Unproven has the instances whose rollout fails with Pods that never served, although others
 	// served before.

@@ -49,8 +49,8 @@ func reported(_ *State, instance *v1alpha2.NginxOperator) string {
 	return ""
 }
 
-// truthful requires that all Pods of a Ready instance are ready and updated, and that their number is
-// that of the spec.
+// truthful requires that all Pods of a Ready instance are ready and updated, and that their number
+// is that of the spec.
 func truthful(s *State, instance *v1alpha2.NginxOperator) string {
 	d := s.deployment(instance.Name)
 	switch {

@@ -156,8 +156,8 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// TestSettled verifies that Settled finds an instance that does not match its spec, and Same a child
-// that another cluster does not have.
+// TestSettled verifies that Settled finds an instance that does not match its spec, and Same a
+// child that another cluster does not have.
 func TestSettled(t *testing.T) {
 	sound := func() *State { return quiet(func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {}) }
 	if found := append(Settled(sound()), Same(sound(), sound())...); len(found) > 0 {

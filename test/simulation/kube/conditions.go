@@ -45,8 +45,8 @@ func without(conditions []appsv1.DeploymentCondition, kind appsv1.DeploymentCond
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }
 
-// pauseConditions reports a pause, and its end, from which the deadline counts again. A deadline that
-// has passed stays reported.
+// pauseConditions reports a pause, and its end, from which the deadline counts again. A deadline
+// that has passed stays reported.
 func (k *Kube) pauseConditions(d *appsv1.Deployment) {
 	before := conditionOf(&d.Status, appsv1.DeploymentProgressing)
 	if before != nil && before.Reason == reasonTimedOut || d.Spec.Paused == (before != nil && before.Reason == reasonPaused) {
@@ -102,8 +102,8 @@ func progressed(before, now *appsv1.DeploymentStatus) bool {
 		now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas
 }
 
-// rolloutStatus writes the status during a rollout. The update time of Progressing is the time of the
-// last progress, from which the deadline counts.
+// rolloutStatus writes the status during a rollout. The update time of Progressing is the time of
+// the last progress, from which the deadline counts.
 func (k *Kube) rolloutStatus(d *appsv1.Deployment, newest *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	status, before := k.statusOf(d, newest, old), conditionOf(&d.Status, appsv1.DeploymentProgressing)
 	condition := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}

@@ -29,8 +29,8 @@ const (
 	annotationMost     = annotationPrefix + "max-replicas"
 )
 
-// deployment is the Deployment controller for the strategy RollingUpdate. It follows the controller of
-// Kubernetes 1.37 (pkg/controller/deployment) step by step, without events and hash collisions.
+// deployment is the Deployment controller for the strategy RollingUpdate. It follows the controller
+// of Kubernetes 1.37 (pkg/controller/deployment) step by step, without events and hash collisions.
 func (k *Kube) deployment(d *appsv1.Deployment) {
 	if d.DeletionTimestamp != nil {
 		return
@@ -97,8 +97,8 @@ func hashOf(template *corev1.PodTemplateSpec) string {
 }
 
 // newestReplicaSet returns the ReplicaSet of the current template, with the annotations of the
-// Deployment, and the others. It creates a missing one if create is true. It returns false if the API
-// server refuses that.
+// Deployment, and the others. It creates a missing one if create is true. It returns false if the
+// API server refuses that.
 func (k *Kube) newestReplicaSet(
 	d *appsv1.Deployment, all []*appsv1.ReplicaSet, create bool,
 ) (newest *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, ok bool) {
@@ -153,8 +153,8 @@ func (k *Kube) refusal(d *appsv1.Deployment) string {
 	return k.Faults.NoReplicaSet(d)
 }
 
-// updateStatus sets a condition, unless its type is empty, and the revision of a Deployment. It writes
-// nothing else of the status, not even the observed generation.
+// updateStatus sets a condition, unless its type is empty, and the revision of a Deployment. It
+// writes nothing else of the status, not even the observed generation.
 func (k *Kube) updateStatus(d *appsv1.Deployment, condition appsv1.DeploymentCondition, revision ...string) {
 	before := d.DeepCopy()
 	for _, number := range revision {

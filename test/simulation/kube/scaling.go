@@ -69,8 +69,8 @@ func (k *Kube) scaleNewest(d *appsv1.Deployment, newest *appsv1.ReplicaSet, old 
 	return k.scaleTo(d, newest, number, false)
 }
 
-// scaleOld scales the old ReplicaSets down in a rollout, Pods that are not available first, and reports
-// whether it did.
+// scaleOld scales the old ReplicaSets down in a rollout, Pods that are not available first, and
+// reports whether it did.
 func (k *Kube) scaleOld(d *appsv1.Deployment, newest *appsv1.ReplicaSet, all []*appsv1.ReplicaSet) bool {
 	old := active(all...)
 	_, unavailable := boundsOf(d)
@@ -96,8 +96,8 @@ func (k *Kube) scaleOld(d *appsv1.Deployment, newest *appsv1.ReplicaSet, all []*
 	return scaled
 }
 
-// scaleAll follows a change of the replicas outside of a rollout: it scales the only active ReplicaSet,
-// or all of them in proportion.
+// scaleAll follows a change of the replicas outside of a rollout: it scales the only active
+// ReplicaSet, or all of them in proportion.
 func (k *Kube) scaleAll(d *appsv1.Deployment, newest *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	sets := active(append(slices.Clone(old), newest)...)
 	switch {

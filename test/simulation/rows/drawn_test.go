@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// core has the packages whose defects the simulation has to find, by their part of the core. Each part
-// has the same number of drawn mutants.
+// core has the packages whose defects the simulation has to find, by their part of the core. Each
+// part has the same number of drawn mutants.
 var core = [][]string{
 	{"internal/rollout"},
 	{"pkg/apply"},
@@ -78,8 +78,8 @@ func TestSeedsFindDrawnMutants(t *testing.T) {
 	}
 }
 
-// draw returns the mutants of each part of the core in an order that the seed determines. Only lines
-// that a run executes have mutants.
+// draw returns the mutants of each part of the core in an order that the seed determines. Only
+// lines that a run executes have mutants.
 func draw(root string, seed uint64, executed covered) ([][]mutant, error) {
 	out := make([][]mutant, len(core))
 	for i, directories := range core {

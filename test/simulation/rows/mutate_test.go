@@ -35,8 +35,9 @@ var opposite = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 }
 
-// mutantsOf returns all mutants of a file: another operator, a negated condition, and a statement that
-// is missing. Tests of errors are left out: in a run without these errors, nothing can find a mutant.
+// mutantsOf returns all mutants of a file: another operator, a negated condition, and a statement
+// that is missing. Tests of errors are left out: in a run without these errors, nothing can find a
+// mutant.
 func mutantsOf(file string, source []byte) ([]mutant, error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, file, source, parser.SkipObjectResolution)

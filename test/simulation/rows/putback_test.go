@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// build compiles the simulation with an overlay, and returns the path of the program and the output of
-// the compiler.
+// build compiles the simulation with an overlay, and returns the path of the program and the output
+// of the compiler.
 func build(root, scratch, overlay string) (binary string, output []byte, err error) {
 	binary = filepath.Join(scratch, "simulation.test")
 	command := exec.Command("go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o="+binary, "./test/simulation")
@@ -22,8 +22,8 @@ func build(root, scratch, overlay string) (binary string, output []byte, err err
 
 var failedSeed = regexp.MustCompile(`seed \d+: [^\n]*`)
 
-// TestSeedsFindEachRow verifies that the fixed seeds of the gate find each restored defect. It takes
-// about half a minute per patch: make simulate-rows.
+// TestSeedsFindEachRow verifies that the fixed seeds of the gate find each restored defect. It
+// takes about half a minute per patch: make simulate-rows.
 func TestSeedsFindEachRow(t *testing.T) {
 	forEachPatch(t, func(t *testing.T, _, root, scratch, overlay string) {
 		binary, said, err := build(root, scratch, overlay)

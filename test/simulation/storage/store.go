@@ -85,8 +85,8 @@ type Store struct {
 // New returns an empty Store.
 func New() *Store { return &Store{revision: 1, live: map[Key]*Version{}} }
 
-// Load stores objects as an earlier simulation stored them, at new resource versions. They have their
-// apiVersion and kind.
+// Load stores objects as an earlier simulation stored them, at new resource versions. They have
+// their apiVersion and kind.
 func (s *Store) Load(objects []map[string]any) {
 	for _, object := range objects {
 		read := &unstructured.Unstructured{Object: object}

@@ -57,8 +57,8 @@ func IsReady(pod *corev1.Pod) bool {
 	})
 }
 
-// isUnproven reports whether the rollout of Pods has failed that never served, although others served
-// before: it has stalled, or a Pod proves it.
+// isUnproven reports whether the rollout of Pods has failed that never served, although others
+// served before: it has stalled, or a Pod proves it.
 func (a *audit) isUnproven(one *audited) bool {
 	fails := one.stalls
 	for _, pod := range a.pods {

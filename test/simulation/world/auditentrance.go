@@ -60,8 +60,8 @@ func entranceOf(version *storage.Version) string {
 	return ""
 }
 
-// enter follows a child of the entrance. The operator changes it only to what the spec has, once Pods
-// of that spec served. So a change that fails neither publishes nor undoes anything.
+// enter follows a child of the entrance. The operator changes it only to what the spec has, once
+// Pods of that spec served. So a change that fails neither publishes nor undoes anything.
 func (a *audit) enter(one *audited, version *storage.Version) {
 	before, now := one.entrance[version.Resource], entranceOf(version)
 	if version.Deleted && !version.Requested {
@@ -91,8 +91,8 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	}
 }
 
-// move requires that the Ingress moves only to a number with ready endpoints, while the earlier one has
-// some.
+// move requires that the Ingress moves only to a number with ready endpoints, while the earlier one
+// has some.
 func (a *audit) move(one *audited, version *storage.Version) {
 	before, now := one.backend, storage.As[networkingv1.Ingress](version).Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number
 	one.backend = now

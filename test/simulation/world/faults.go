@@ -86,7 +86,8 @@ func (w *World) crash(before int64) {
 	}
 }
 
-// crashed starts the operator if it has crashed or has ended its process, and reports whether it did.
+// crashed starts the operator if it has crashed or has ended its process, and reports whether it
+// did.
 func (w *World) crashed() bool {
 	if w.operator.hasEnded() {
 		w.trace("the operator has ended its process")

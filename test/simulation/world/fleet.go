@@ -23,8 +23,8 @@ func (f *fleetReport) Set(_ context.Context, _ metav1.ConditionStatus, reason, m
 
 func (f *fleetReport) get() check.Fleet { return ptr.Deref(f.last.Load(), check.Fleet{}) }
 
-// slow returns a function that returns the names after a delay, like a process without processor time
-// after the list.
+// slow returns a function that returns the names after a delay, like a process without processor
+// time after the list.
 func slow(list func(context.Context) ([]types.NamespacedName, error), delay time.Duration,
 ) func(context.Context) ([]types.NamespacedName, error) {
 	return func(ctx context.Context) ([]types.NamespacedName, error) {

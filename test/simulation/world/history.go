@@ -59,8 +59,8 @@ func (a *asker) asks(version *storage.Version) []check.Change {
 // pods has the number of Pods by the name of the Deployment.
 type pods map[string]int64
 
-// end reports whether the last Pod of a Deployment is gone. Ports have interim names only while Pods
-// use their own.
+// end reports whether the last Pod of a Deployment is gone. Ports have interim names only while
+// Pods use their own.
 func (p pods) end(version *storage.Version) bool {
 	now, _, _ := unstructured.NestedInt64(version.Object, "status", "replicas")
 	before := p[version.Name]

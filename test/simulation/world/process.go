@@ -248,8 +248,8 @@ func (p *process) isElected() bool {
 	}
 }
 
-// hasEnded reports whether the process has ended because the served kinds have changed. It panics if
-// the process has ended for another reason.
+// hasEnded reports whether the process has ended because the served kinds have changed. It panics
+// if the process has ended for another reason.
 func (p *process) hasEnded() bool {
 	if p == nil {
 		return false

@@ -83,8 +83,8 @@ func (w *World) noteForeign(request *storage.Request) {
 	}
 }
 
-// adopts reports whether a patch changes only the owner references of an object that has a record of
-// the operator.
+// adopts reports whether a patch changes only the owner references of an object that has a record
+// of the operator.
 func adopts(request *storage.Request, live metav1.Object) bool {
 	var patch map[string]map[string]any
 	if request.Verb != "patch" || json.Unmarshal(request.Body, &patch) != nil {

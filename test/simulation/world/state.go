@@ -68,8 +68,8 @@ func (w *World) State() *check.State {
 	return out
 }
 
-// mountTemplates adds what the Pod templates mount: a Deployment that is paused with 0 replicas has no
-// ReplicaSet yet.
+// mountTemplates adds what the Pod templates mount: a Deployment that is paused with 0 replicas has
+// no ReplicaSet yet.
 func mountTemplates(out *check.State) {
 	for _, deployment := range out.Deployments {
 		for _, name := range check.MountedConfigMaps(&deployment.Spec.Template.Spec) {

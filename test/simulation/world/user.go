@@ -63,8 +63,8 @@ func specActions() []Action {
 	}
 }
 
-// rollout returns the settings of rollouts. Their deadline is shorter than the default, so that runs
-// of a few minutes reach it.
+// rollout returns the settings of rollouts. Their deadline is shorter than the default, so that
+// runs of a few minutes reach it.
 func rollout(automaticRollback bool) *v1alpha2.Rollout {
 	return &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](120), AutomaticRollback: &automaticRollback}
 }

@@ -90,9 +90,9 @@ func secured(ctx context.Context, dial Dial, address string) (*tls.Conn, error) 
 	return client, nil
 }
 
-// Idle opens TCP connections to an address and leaves them idle. The caller closes them. The operator
-// may reset a connection at once. If more than a tenth of the attempts fail for another reason, Idle
-// returns an error.
+// Idle opens TCP connections to an address and leaves them idle. The caller closes them. The
+// operator may reset a connection at once. If more than a tenth of the attempts fail for another
+// reason, Idle returns an error.
 func Idle(ctx context.Context, dials []Dial, address string, count, atOnce int) (opened []net.Conn, err error) {
 	var mu sync.Mutex
 	failed := 0

@@ -42,8 +42,8 @@ func Source(t *testing.T, l layout.Layout, d tools.Dependency) (dir, version str
 }
 
 // Compare renders a chart directory with Helm 3, which `make test` builds, for a namespace and the
-// cluster's version of Kubernetes. The release has the name of the file in which the result must be.
-// Each value is KEY=VALUE, as for --set.
+// cluster's version of Kubernetes. The release has the name of the file in which the result must
+// be. Each value is KEY=VALUE, as for --set.
 func Compare(t *testing.T, l layout.Layout, file, namespace, chart string, values ...string) {
 	t.Helper()
 	version, err := tools.Kubernetes.Version(l)

@@ -102,8 +102,8 @@ func olmImages(l layout.Layout) ([]recipe, error) {
 // baseTags are the tags of opm in catalog.Dockerfile: of the releases up to 0.7.0, and of this one.
 var baseTags = []string{"v1.65.0", "v1.73.0"}
 
-// catalogImages returns the recipe of the base image of catalogs. `operator-sdk run bundle` uses its
-// latest tag as the default index image. OLM finds the catalog by the label.
+// catalogImages returns the recipe of the base image of catalogs. `operator-sdk run bundle` uses
+// its latest tag as the default index image. OLM finds the catalog by the label.
 func catalogImages(l layout.Layout) ([]recipe, error) {
 	version, err := tools.Registry.Version(l)
 	if err != nil {

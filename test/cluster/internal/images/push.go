@@ -39,7 +39,8 @@ func (r recipe) push(options ...remote.Option) error {
 		if err := remote.Write(tag, image, options...); err != nil {
 			return fmt.Errorf("failed to push: %w", err)
 		}
-		// The registry copies the layers of an image that it has to the repositories of other names.
+		// The registry copies the layers of an image that it has to the repositories of other
+		// names.
 		if image, err = pull(name, options...); err != nil {
 			return err
 		}

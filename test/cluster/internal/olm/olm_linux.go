@@ -1,4 +1,5 @@
-// Package olm installs the Operator Lifecycle Manager: the CRDs in its module, and the rendered chart.
+// Package olm installs the Operator Lifecycle Manager: the CRDs in its module, and the rendered
+// chart.
 package olm
 
 import (

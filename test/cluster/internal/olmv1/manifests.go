@@ -19,7 +19,8 @@ import (
 // certManagerName is the name of the release and of the namespace of cert-manager.
 const certManagerName = "cert-manager"
 
-// certManagerObjects are the objects of cert-manager's chart except its CRDs, as a test renders them.
+// certManagerObjects are the objects of cert-manager's chart except its CRDs, as a test renders
+// them.
 //
 //go:embed cert-manager.yaml
 var certManagerObjects []byte

@@ -107,8 +107,8 @@ func hasStamp(l layout.Layout, name, stamp string) bool {
 	return err == nil
 }
 
-// Build installs the named tools that are not up to date. While the compiler works, it downloads the
-// modules of later tools, calls prepare, and then unpacks Debian's programs.
+// Build installs the named tools that are not up to date. While the compiler works, it downloads
+// the modules of later tools, calls prepare, and then unpacks Debian's programs.
 func Build(ctx context.Context, l layout.Layout, names []string, progress *host.Progress, prepare func(context.Context) error) error {
 	selected, err := selectTools(names)
 	if err != nil {
@@ -175,8 +175,8 @@ func compile(ctx context.Context, l layout.Layout, selected []tool, goVersion st
 	return nil
 }
 
-// download downloads the modules of tools in the order in which compile needs them. It ignores errors,
-// because compile reports them.
+// download downloads the modules of tools in the order in which compile needs them. It ignores
+// errors, because compile reports them.
 func download(ctx context.Context, l layout.Layout, selected []tool) {
 	groups := byModule(selected)
 	for _, group := range groups[min(1, len(groups)):] { // compile begins with the first group itself

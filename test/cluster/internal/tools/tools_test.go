@@ -56,7 +56,8 @@ func TestSelectTools(t *testing.T) {
 	}
 }
 
-// TestOfParts checks that a cluster for a page needs only Kubernetes, CoreDNS, and Debian's programs.
+// TestOfParts checks that a cluster for a page needs only Kubernetes, CoreDNS, and Debian's
+// programs.
 func TestOfParts(t *testing.T) {
 	base, want := []layout.Part{layout.Base}, slices.Concat(layout.KubernetesComponents, []string{
 		"kubectl", "coredns", "etcd", "registry", "containerd", "containerd-shim-runc-v2", "ctr",
