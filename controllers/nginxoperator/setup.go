@@ -68,7 +68,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 		cachesFilled(ctx)
 		r.ConfigMaps.Await(ctx)
 	}
-	out := builder.ControllerManagedBy(mgr).
+	pending := &pendingRunnables{Manager: mgr}
+	out := builder.ControllerManagedBy(pending).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
 		Watches(&appsv1.Deployment{}, statusLater{owned}, children).
@@ -90,7 +91,10 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 			out.Watches(operand.New(child.Kind), owned, children)
 		}
 	}
-	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
+	if err := out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget))); err != nil {
+		return err
+	}
+	return pending.start()
 }
 
 // ownMapper returns a mapper that knows only NginxOperators. The handler asks it for each event,
