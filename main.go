@@ -147,9 +147,9 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
 	controllerOptions := manager.ControllerOptions()
 	controllerOptions.MaxConcurrentReconciles = opts.MaxConcurrentReconciles
-	optionalKinds, err := objectcache.NewOptionalKinds(mgr, func(missing map[string]string) error {
+	optionalKinds, err := objectcache.NewOptionalKinds(mgr, func(pending ctrl.Manager, missing map[string]string) error {
 		reconciler.Missing = missing
-		return reconciler.SetupWithManager(mgr, controllerOptions, wrap)
+		return reconciler.SetupWithManager(pending, controllerOptions, wrap)
 	})
 	if err != nil {
 		return err

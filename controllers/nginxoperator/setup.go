@@ -68,8 +68,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 		cachesFilled(ctx)
 		r.ConfigMaps.Await(ctx)
 	}
-	pending := &pendingRunnables{Manager: mgr}
-	out := builder.ControllerManagedBy(pending).
+	out := builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
 		Watches(&appsv1.Deployment{}, statusLater{owned}, children).
@@ -91,10 +90,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 			out.Watches(operand.New(child.Kind), owned, children)
 		}
 	}
-	if err := out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget))); err != nil {
-		return err
-	}
-	return pending.start()
+	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
 }
 
 // ownMapper returns a mapper that knows only NginxOperators. The handler asks it for each event,

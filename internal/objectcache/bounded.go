@@ -74,28 +74,26 @@ func partOf(object client.Object) (client.Object, error) {
 	if instance, ok := object.(*v1alpha2.NginxOperator); ok {
 		return partOfInstance(instance), nil
 	}
-	out := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
-	out.SetUID(object.GetUID())
-	out.SetNamespace(object.GetNamespace())
-	out.SetName(object.GetName())
-	out.SetResourceVersion(object.GetResourceVersion())
-	out.SetGeneration(object.GetGeneration())
-	out.SetCreationTimestamp(object.GetCreationTimestamp())
-	out.SetDeletionTimestamp(object.GetDeletionTimestamp())
-	out.SetLabels(object.GetLabels())
-	out.SetSelfLink(object.GetSelfLink())
-	if owners := object.GetOwnerReferences(); len(owners) > 0 && max(len(owners[0].APIVersion), len(owners[0].Kind)) <= maxKind {
-		out.SetOwnerReferences(owners)
-	}
-
 	content := object.DeepCopyObject().(client.Object)
 	content.SetResourceVersion("") // each write changes it
 	raw, err := json.Marshal(content)
 	if err != nil {
 		return nil, err
 	}
-	out.SetAnnotations(map[string]string{cached.AnnotationPart: fmt.Sprintf("%x", maphash.Bytes(partSeed, raw))})
+
+	out := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	meta := metaOf(out)
+	*meta = *metaOf(object)
+	meta.Annotations = map[string]string{cached.AnnotationPart: fmt.Sprintf("%x", maphash.Bytes(partSeed, raw))}
+	if owners := meta.OwnerReferences; len(owners) > 0 && max(len(owners[0].APIVersion), len(owners[0].Kind)) > maxKind {
+		meta.OwnerReferences = nil
+	}
 	return out, nil
+}
+
+// metaOf returns the metadata of an object, which every type of the cache embeds.
+func metaOf(object client.Object) *metav1.ObjectMeta {
+	return object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
 
 // partOfInstance returns the part of an NginxOperator.

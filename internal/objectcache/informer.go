@@ -37,14 +37,16 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
 		references.addIndexers(indexers, kind)
-		if _, ok := kind.(*v1alpha2.NginxOperator); !ok {
-			return newInformer(typed, kind, resync, indexers, references, permissions)
+		source, setNamespace := typed, func(string) {}
+		if _, ok := kind.(*v1alpha2.NginxOperator); ok {
+			lister := &oneByOne{source: lenient}
+			source = toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), lenient)
+			setNamespace = func(namespace string) { lister.namespace = namespace }
 		}
-		lister := &oneByOne{source: lenient}
-		source := toolscache.ToListWatcherWithWatchListSemantics(lister.listWatch(), lenient)
-		out := newInformer(source, kind, resync, indexers, references, permissions)
-		out.setNamespace = func(namespace string) { lister.namespace = namespace }
-		return out
+		later := &sourceOfKind{toolscache.ToListerWatcherWithContext(source), reflect.TypeOf(kind).Elem(), permissions, func() {}}
+		shared := toolscache.NewSharedIndexInformer(
+			toolscache.ToListWatcherWithWatchListSemantics(later.listWatch(), source), kind, resync, indexers)
+		return informer{shared, later, references, setNamespace}
 	}, nil
 }
 
@@ -67,21 +69,16 @@ type sourceOfKind struct {
 	ended func()
 }
 
-func newInformer(
-	source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers, references References,
-	permissions *access.Namespaces,
-) informer {
-	later := &sourceOfKind{toolscache.ToListerWatcherWithContext(source), reflect.TypeOf(kind).Elem(), permissions, func() {}}
-	complete := &toolscache.ListWatch{
+// listWatch returns the source in the form that an informer takes.
+func (s *sourceOfKind) listWatch() *toolscache.ListWatch {
+	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return later.ListWithContext(ctx, options)
+			return s.ListWithContext(ctx, options) // of the source at the time of the call
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return later.WatchWithContext(ctx, options)
+			return s.WatchWithContext(ctx, options)
 		},
 	}
-	shared := toolscache.NewSharedIndexInformer(toolscache.ToListWatcherWithWatchListSemantics(complete, source), kind, resync, indexers)
-	return informer{shared, later, references, func(string) {}}
 }
 
 // SetTransform implements toolscache.SharedInformer.

@@ -29,13 +29,10 @@ func NewInstances(objects cache.Cache, permissions *access.Namespaces) *Instance
 	return &Instances{objects: objects, permissions: permissions}
 }
 
-// Start implements manager.Runnable. It waits until the cache has all NginxOperators. The manager
-// starts it after the election.
-func (i *Instances) Start(ctx context.Context) error { return i.wait(ctx) }
-
-// wait starts the informer of the NginxOperators if no controller has started it yet, and waits
-// until the cache has all objects.
-func (i *Instances) wait(ctx context.Context) error {
+// Start implements manager.Runnable. The manager calls it after the election. It starts the informer
+// of the NginxOperators if no controller has started it yet, and waits until the cache has all
+// objects.
+func (i *Instances) Start(ctx context.Context) error {
 	if _, err := i.objects.GetInformer(ctx, &v1alpha2.NginxOperator{}); err != nil {
 		return fmt.Errorf("failed to watch NginxOperators: %w", err)
 	}
@@ -70,7 +67,7 @@ func (i *Instances) Waiting() int {
 // objects are not reconciled. Only a leader may call it. It returns an error if the context ends
 // before the cache has all objects.
 func (i *Instances) Names(ctx context.Context) ([]types.NamespacedName, error) {
-	if err := i.wait(ctx); err != nil {
+	if err := i.Start(ctx); err != nil {
 		return nil, err
 	}
 	instances, complete := i.List(ctx)

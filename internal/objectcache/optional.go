@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -69,19 +69,22 @@ type OptionalKinds struct {
 	// added and removed repeatedly.
 	MinTerm time.Duration
 
-	reader   client.Reader
+	mgr      ctrl.Manager
 	metadata metadata.Interface
-	setup    func(missing map[string]string) error
+	setup    Setup
 }
 
-// NewOptionalKinds returns a runnable for the manager. setup adds the controllers to the manager.
-// It gets the reasons why optional kinds are not served, by kind.
-func NewOptionalKinds(mgr cluster.Cluster, setup func(missing map[string]string) error) (*OptionalKinds, error) {
+// Setup adds the controllers to a manager, which starts them after Setup has returned. missing has
+// the reasons why optional kinds are not served, by kind.
+type Setup func(mgr ctrl.Manager, missing map[string]string) error
+
+// NewOptionalKinds returns a runnable for the manager.
+func NewOptionalKinds(mgr ctrl.Manager, setup Setup) (*OptionalKinds, error) {
 	watcher, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("failed to create the metadata client: %w", err)
 	}
-	return &OptionalKinds{Settle: 10 * time.Second, MinTerm: 5 * time.Minute, reader: mgr.GetAPIReader(), metadata: watcher, setup: setup}, nil
+	return &OptionalKinds{Settle: 10 * time.Second, MinTerm: 5 * time.Minute, mgr: mgr, metadata: watcher, setup: setup}, nil
 }
 
 // Start implements manager.Runnable. It returns manager.ErrRestart if the served kinds have
@@ -92,7 +95,11 @@ func (o *OptionalKinds) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.setup(missing); err != nil {
+	pending := &pendingManager{Manager: o.mgr}
+	if err := o.setup(pending, missing); err != nil {
+		return err
+	}
+	if err := pending.start(); err != nil {
 		return err
 	}
 	changed, timer := o.watch(ctx), time.NewTimer(o.MinTerm)
@@ -143,7 +150,7 @@ func (o *OptionalKinds) missing(ctx context.Context) (map[string]string, error) 
 	out := map[string]string{}
 	for _, kind := range optionalKinds {
 		name, list := crdOf(kind), &apiextensionsv1.CustomResourceDefinitionList{}
-		if err := o.reader.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
+		if err := o.mgr.GetAPIReader().List(ctx, list, client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
 			return nil, fmt.Errorf("failed to read CustomResourceDefinition %s: %w", name, err)
 		}
 		if problem := problemOf(list.Items, name, kind.Version); problem != "" {

@@ -36,7 +36,7 @@ func newCandidate(t *testing.T, namespace string) candidate {
 		LeaderElectionReleaseOnCancel: true, RetryPeriod: ptr.To(200 * time.Millisecond),
 	}))(t)
 	out := candidate{make(chan map[string]string, 1), make(chan error, 1)}
-	kinds := must1(objectcache.NewOptionalKinds(mgr, func(missing map[string]string) error {
+	kinds := must1(objectcache.NewOptionalKinds(mgr, func(_ ctrl.Manager, missing map[string]string) error {
 		out.elected <- missing
 		return nil
 	}))(t)

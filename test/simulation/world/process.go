@@ -144,9 +144,9 @@ func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
 	unchanged := func(inner reconcile.Reconciler) reconcile.Reconciler { return inner }
-	optionalKinds, err := objectcache.NewOptionalKinds(mgr, func(missing map[string]string) error {
+	optionalKinds, err := objectcache.NewOptionalKinds(mgr, func(pending ctrl.Manager, missing map[string]string) error {
 		reconciler.Missing = missing
-		return reconciler.SetupWithManager(mgr, manager.ControllerOptions(), unchanged)
+		return reconciler.SetupWithManager(pending, manager.ControllerOptions(), unchanged)
 	})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package nginxoperator
+package objectcache
 
 import (
 	"context"
@@ -7,20 +7,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// started is a manager that has started, so it starts what is added.
-type started struct {
+// startedManager counts the runnables that it starts.
+type startedManager struct {
 	manager.Manager
 	running int
 }
 
-func (s *started) Add(manager.Runnable) error { s.running++; return nil }
+func (s *startedManager) Add(manager.Runnable) error { s.running++; return nil }
 
 // TestControllersStartWithAllWatches verifies that a manager that has started does not start a
 // controller before its watches are complete.
 func TestControllersStartWithAllWatches(t *testing.T) {
 	t.Parallel()
-	mgr := &started{}
-	pending := &pendingRunnables{Manager: mgr}
+	mgr := &startedManager{}
+	pending := &pendingManager{Manager: mgr}
 	if err := pending.Add(manager.RunnableFunc(func(context.Context) error { return nil })); err != nil {
 		t.Fatal(err)
 	}

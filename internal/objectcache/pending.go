@@ -1,0 +1,27 @@
+package objectcache
+
+import "sigs.k8s.io/controller-runtime/pkg/manager"
+
+// pendingManager adds its runnables to a manager only when start is called. A manager that has
+// started starts a controller as soon as it is added, and a builder adds the controller before its
+// watches. The controller would reconcile with empty caches.
+type pendingManager struct {
+	manager.Manager
+	runnables []manager.Runnable
+}
+
+// Add implements manager.Manager.
+func (p *pendingManager) Add(runnable manager.Runnable) error {
+	p.runnables = append(p.runnables, runnable)
+	return nil
+}
+
+// start adds the runnables to the manager.
+func (p *pendingManager) start() error {
+	for _, runnable := range p.runnables {
+		if err := p.Manager.Add(runnable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
