@@ -153,7 +153,7 @@ func lookAgain(object *v1alpha2.NginxOperator, updated v1alpha2.NginxOperatorSta
 		len(updated.FailedRevisions) < len(before.FailedRevisions):
 		return requeue.Soon // a rollout slot may be free
 	case before.StoredRevision != nil && updated.StoredRevision == nil:
-		return requeue.UntilObserved // nothing needs the ConfigMaps of what was stored any more
+		return requeue.UntilObserved // the ConfigMaps of the stored children can be deleted
 	}
 	return 0
 }

@@ -25,8 +25,8 @@ func (p *process) stored() []appsv1.ControllerRevision {
 	return list.Items
 }
 
-// TestStoredWhileAChangeRollsOut verifies that what is in effect is stored before the Pods are
-// replaced, and no longer than until the new ones are good.
+// TestStoredWhileAChangeRollsOut verifies that the children in effect are stored in a
+// ControllerRevision before the Pods are replaced, which is deleted when the new Pods are good.
 func TestStoredWhileAChangeRollsOut(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)
@@ -47,8 +47,8 @@ func TestStoredWhileAChangeRollsOut(t *testing.T) {
 }
 
 // TestStoredIsLost verifies that a failed change is rolled back to the Pods of an older ReplicaSet
-// if a tenant has deleted what was stored, and that the Pods stay as they are if that has other
-// Pods than the status says.
+// if a tenant has deleted the stored children. If the Pods of that ReplicaSet are not those in the
+// status, the running Pods stay.
 func TestStoredIsLost(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*appsv1.ReplicaSet)
@@ -87,8 +87,8 @@ func TestStoredIsLost(t *testing.T) {
 	}
 }
 
-// TestNothingToStore verifies that a change of a Deployment whose last declaration a tenant has
-// removed everywhere goes on, and leaves the entrance as it is until it has proven itself.
+// TestNothingToStore verifies that a change is rolled out although a tenant has removed all
+// annotations with the last declaration. The entrance does not change before the Pods are good.
 func TestNothingToStore(t *testing.T) {
 	p := newProcess(t)
 	p.rollOut(podReady)

@@ -6,13 +6,15 @@ import (
 
 	"sigs.k8s.io/kustomize/api/resource"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // configNamespace is the namespace of config/default, and managerRole is its ClusterRole for what
 // is in namespaces.
 const (
 	configNamespace = "nginx-operator-system"
-	managerRole     = "nginx-operator-manager-role"
+	managerRole     = wellknown.ManagerRole
 	manager         = "[name=manager]"
 )
 

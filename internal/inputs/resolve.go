@@ -127,8 +127,8 @@ type verdict struct {
 }
 
 // resolveConfig renders the configuration, and returns a hash of the server blocks of a ConfigMap.
-// It checks a configuration in a ConfigMap. An inline one was checked with the spec. If the spec is
-// invalid, the check of a ConfigMap would report the errors of the spec, so there is none.
+// It checks a configuration in a ConfigMap, unless the spec is invalid: the check would report the
+// errors of the spec again. An inline configuration was checked with the spec.
 func (r Resolver) resolveConfig(
 	ctx context.Context, object *v1alpha2.NginxOperator, valid bool,
 ) (out operand.Configuration, servers string, blockers []failure.Failure, err error) {

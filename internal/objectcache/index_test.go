@@ -90,8 +90,8 @@ func TestInstanceIndex(t *testing.T) {
 		want   string
 	}{
 		"a child":                   {&corev1.ConfigMap{ObjectMeta: owned("NginxOperator", true)}, "web"},
-		"what another kind owns":    {&corev1.ConfigMap{ObjectMeta: owned("Other", true)}, ""},
-		"what it does not control":  {&appsv1.ControllerRevision{ObjectMeta: owned("NginxOperator", false)}, ""},
+		"owned by another kind":     {&corev1.ConfigMap{ObjectMeta: owned("Other", true)}, ""},
+		"owned, not controlled":     {&appsv1.ControllerRevision{ObjectMeta: owned("NginxOperator", false)}, ""},
 		"a ConfigMap with labels":   {&corev1.ConfigMap{ObjectMeta: labelled}, ""},
 		"a Pod":                     {&corev1.Pod{ObjectMeta: labelled}, "web"},
 		"a revision":                {&appsv1.ReplicaSet{ObjectMeta: labelled}, "web"},

@@ -1,6 +1,6 @@
-// Package revision has the declarations of an instance: what its spec renders, what was declared
-// last, and what is in effect, which is stored as bytes in a ControllerRevision before it is
-// replaced. Only such bytes, or what the spec renders, are ever written.
+// Package revision has the declarations of an instance: the children that its spec renders, those
+// that were declared last, and those in effect. The children in effect are stored as bytes in a
+// ControllerRevision before they are replaced. Only stored or rendered children are ever written.
 package revision
 
 import (
