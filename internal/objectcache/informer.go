@@ -90,14 +90,7 @@ func (i informer) SetTransform(transform toolscache.TransformFunc) error {
 	i.setNamespace(asked.namespace)
 
 	transform = i.references.bounded(transform)
-	keep := func(item runtime.Object) (runtime.Object, error) {
-		kept, err := transform(item)
-		if err != nil {
-			return nil, err
-		}
-		return kept.(runtime.Object), nil // a list has no tombstones
-	}
-	inner := lists.NewListWatch(i.source.ListerWatcherWithContext, i.source.decode, keep)
+	inner := lists.NewListWatch(i.source.ListerWatcherWithContext, i.source.decode, transform)
 	i.source.ListerWatcherWithContext, i.source.ended = i.source.access.Add(inner, asked.namespace, i.source.kind.Name(), i.isSettled)
 	return i.SharedIndexInformer.SetTransform(transform)
 }

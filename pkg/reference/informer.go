@@ -68,14 +68,7 @@ func newInformer(
 		out := &metav1.PartialObjectMetadata{}
 		return out, lists.Decode(raw, isJSON, out)
 	}
-	keep := func(item runtime.Object) (runtime.Object, error) {
-		kept, err := identify(item)
-		if err != nil {
-			return nil, err
-		}
-		return kept.(*identity), nil
-	}
-	permitted, ended := permissions.Add(lists.NewListWatch(source, decode, keep), namespace, resource.Resource, func() bool { return true })
+	permitted, ended := permissions.Add(lists.NewListWatch(source, decode, identify), namespace, resource.Resource, func() bool { return true })
 	out := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, watcher),
 		&metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{ObjectDescription: resource.Resource})
 	utilruntime.Must(out.SetTransform(identify)) // it has not started
