@@ -68,7 +68,8 @@ func newInformer(
 		out := &metav1.PartialObjectMetadata{}
 		return out, lists.Decode(raw, isJSON, out)
 	}
-	permitted, ended := permissions.Add(lists.NewListWatch(source, decode, identify), namespace, resource.Resource, func() bool { return true })
+	permitted, ended := permissions.Add(lists.NewListWatch(source, decode, identify), namespace, resource.Resource,
+		func() bool { return true })
 	out := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, watcher),
 		&metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{ObjectDescription: resource.Resource})
 	utilruntime.Must(out.SetTransform(identify)) // it has not started
