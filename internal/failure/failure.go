@@ -2,7 +2,12 @@
 // message for the user.
 package failure
 
-import "github.com/example/nginx-operator/api/v1alpha2"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+)
 
 // Failure is a difference between the spec and the running state.
 type Failure struct {
@@ -11,8 +16,7 @@ type Failure struct {
 	// Message is for the user, and has any length. It does not change while the failure lasts: it
 	// has no random Pod names and no times, so that the status is written once.
 	Message string
-	// Passes reports whether this failure can pass, for reasons that do not decide that by
-	// themselves. See CanPass.
+	// Passes makes CanPass true for any reason.
 	Passes bool
 	// Certain means that the failure of a Pod proves at once that its Pod template cannot start.
 	// Any other failure of a Pod counts at the progress deadline.
@@ -34,10 +38,31 @@ func (f *Failure) CanPass() bool {
 
 // Blockers returns failures as entries of status.blockedBy, with messages of at most MaxMessage
 // bytes.
-func Blockers(found []Failure) []v1alpha2.Blocker {
-	var out []v1alpha2.Blocker
-	for _, one := range found {
-		out = append(out, v1alpha2.Blocker{Reason: one.Reason, Message: Truncate(one.Message)})
+func Blockers(failures []Failure) []v1alpha2.Blocker {
+	var blockers []v1alpha2.Blocker
+	for _, failure := range failures {
+		blockers = append(blockers, v1alpha2.Blocker{Reason: failure.Reason, Message: Truncate(failure.Message)})
 	}
-	return out
+	return blockers
+}
+
+// MaxMessage is the limit for a message in bytes. It is the API server's limit for the note of an
+// Event.
+const MaxMessage = 1024
+
+// ellipsis ends a message that was cut.
+const ellipsis = "…"
+
+// Truncate returns a message of at most MaxMessage bytes, in valid UTF-8. It cuts a longer message
+// between two characters.
+func Truncate(message string) string {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) <= MaxMessage {
+		return message
+	}
+	end := MaxMessage - len(ellipsis)
+	for !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + ellipsis
 }

@@ -4,8 +4,7 @@ package requeue
 import "time"
 
 const (
-	// AfterConflict is the interval of retries that wait for another client: an object has the name
-	// of a child, or a namespace is deleted.
+	// AfterConflict is the interval of retries while a name is taken, or a namespace is deleted.
 	AfterConflict = 30 * time.Second
 	// AfterVerdict is the interval of retries of a spec that the API server refuses as invalid.
 	// Only another version of the API server may accept it.
@@ -18,11 +17,12 @@ const (
 )
 
 // Soonest returns the shortest of some delays, of which 0 means none.
-func Soonest(delays ...time.Duration) (out time.Duration) {
+func Soonest(delays ...time.Duration) time.Duration {
+	var soonest time.Duration
 	for _, delay := range delays {
-		if delay != 0 && (out == 0 || delay < out) {
-			out = delay
+		if delay != 0 && (soonest == 0 || delay < soonest) {
+			soonest = delay
 		}
 	}
-	return out
+	return soonest
 }

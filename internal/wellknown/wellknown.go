@@ -1,5 +1,4 @@
-// Package wellknown holds the names, labels and annotations that the operator puts on what it
-// creates.
+// Package wellknown has the names, labels, and annotations of objects that the operator creates.
 package wellknown
 
 import (
@@ -12,22 +11,20 @@ import (
 // and the value of the label app.kubernetes.io/managed-by.
 const OperatorName = "nginx-operator"
 
-// OperandContainer is the name of the container of a Pod that serves.
+// OperandContainer is the name of the container of nginx.
 const OperandContainer = "nginx"
 
-// ExporterContainer is the name of the container of a Pod that makes Prometheus metrics of the
-// figures of nginx.
+// ExporterContainer is the name of the container with the Prometheus exporter of nginx.
 const ExporterContainer = "nginx-prometheus-exporter"
 
 // DefaultExporterImage is the exporter that this release is tested with.
 const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 
-// CRDName is the name of the API's CustomResourceDefinition, and of the StorageVersionMigration for
-// it.
+// CRDName is the name of the CustomResourceDefinition and of its StorageVersionMigration.
 const CRDName = "nginxoperators.operator.example.com"
 
-// MutatingName and ValidatingName are the names of the webhook configurations outside of OLM, which
-// creates its own.
+// MutatingName and ValidatingName are the webhook configurations outside of OLM, which creates its
+// own.
 const (
 	MutatingName   = OperatorName + "-mutating-webhook-configuration"
 	ValidatingName = OperatorName + "-validating-webhook-configuration"
@@ -36,7 +33,7 @@ const (
 // ManagerRole is the name of the ClusterRole of the operator's ServiceAccount.
 const ManagerRole = "nginx-operator-manager-role"
 
-// Labels recommended by Kubernetes for all objects of an application.
+// Labels that Kubernetes recommends.
 const (
 	LabelName      = "app.kubernetes.io/name"
 	LabelInstance  = "app.kubernetes.io/instance"
@@ -46,9 +43,9 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 )
 
-// LabelCanary is on a NginxOperator, with the value "true", that starts before the others of its
-// namespace when a release of the operator rolls the fleet. It starts before all others only in the
-// namespaces of --fleet-rollout-canary-namespaces.
+// LabelCanary has the value "true" on an NginxOperator that starts before the others of its
+// namespace when a release of the operator rolls the fleet, and before all others in the namespaces
+// of --fleet-rollout-canary-namespaces.
 const LabelCanary = "operator.example.com/canary"
 
 // IsCanary reports whether a NginxOperator has the label of canaries.
@@ -56,68 +53,56 @@ func IsCanary(labels map[string]string) bool { return labels[LabelCanary] == "tr
 
 // Annotations of the operator.
 const (
-	// AnnotationLastDeclared is on every child and keeps what the operator declared last, so that a
-	// field that is no longer declared can be told from one that somebody else set.
+	// AnnotationLastDeclared is on every child. It has the last declaration, which distinguishes a
+	// field that is no longer declared from one that another client set.
 	AnnotationLastDeclared = "operator.example.com/last-declared"
-	// AnnotationReplicas is on a Deployment that keeps the number of Pods of release 0.5.1, though
-	// spec.replicas declares another. It has the spec.replicas and the generation at which that
-	// number was found (replicas=2,generation=7). A change of the object ends it. Releases before
-	// 0.6.0 wrote it on every Deployment, with the spec.replicas that they had applied (2, or 2=5
-	// after autoscaling).
+	// AnnotationReplicas is on a Deployment that retains the number of Pods of release 0.5.1 until
+	// its object changes. It has the other spec.replicas and the generation at which that number was
+	// found (replicas=2,generation=7). Releases before 0.6.0 wrote it on every Deployment, with the
+	// spec.replicas that they had applied (2, or 2=5 after autoscaling).
 	AnnotationReplicas = "operator.example.com/replicas"
-	// AnnotationChange is on the Deployment, and on its ReplicaSets. It identifies their Pods
-	// (internal/change).
+	// AnnotationChange identifies the Pods of the Deployment and of its ReplicaSets (internal/change).
 	AnnotationChange = "operator.example.com/change"
-	// AnnotationSpec is on the Deployment, and on its ReplicaSets. It has the part of the spec that
-	// reaches their Pods, for kubectl nginx.
+	// AnnotationSpec has the part of the spec that reaches the same Pods, for kubectl nginx.
 	AnnotationSpec = "operator.example.com/spec"
-	// LabelRecord is on a Deployment that a release before 0.8.0 wrote last, in place of
-	// AnnotationChange.
+	// LabelRecord replaces AnnotationChange on a Deployment that a release before 0.8.0 wrote last.
 	LabelRecord = "operator.example.com/record"
 	// AnnotationFirstDeclaration is on such a Deployment, too: a name, a space, and a spec.
-	// Declarations had only the name.
 	AnnotationFirstDeclaration = "operator.example.com/first-declaration"
-	// AnnotationContent is on the Deployment after a ConfigMap was found that did not hold the
-	// content in its name. It keeps the end of the names of the ConfigMaps that its Pods mount
-	// since.
+	// AnnotationContent is on the Deployment after a forged ConfigMap was found. It has the end of
+	// the names of the ConfigMaps that its Pods mount since.
 	AnnotationContent = "operator.example.com/content"
-	// AnnotationForceRedeploy is on the Pods and keeps spec.forceRedeploy.
+	// AnnotationForceRedeploy is on the Pods and has spec.forceRedeploy.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
-	// AnnotationCertificates is on the Pods and stands for the content of the Secrets that they
-	// mount: another certificate makes new Pods.
+	// AnnotationCertificates is on the Pods and has a hash of the Secrets of spec.tls, so that a
+	// renewed certificate creates new Pods.
 	AnnotationCertificates = "operator.example.com/certificates"
-	// AnnotationFiles is on the Pods and stands for the keys of Secrets that they mount as files.
+	// AnnotationFiles is on the Pods and has a hash of the keys of Secrets that they mount as files.
 	AnnotationFiles = "operator.example.com/files"
-	// AnnotationServicePorts is on the Pods and names the container ports that the Service serves
-	// under another number than the one that nginx listens on, each with that number (http=80),
-	// separated by commas.
+	// AnnotationServicePorts is on the Pods. It has the container ports with another number in the
+	// Service, each with that number (http=80), separated by commas.
 	AnnotationServicePorts = "operator.example.com/service-ports"
-	// AnnotationV1alpha2 is on the v1alpha1 form of a NginxOperator and keeps, as JSON, what
-	// v1alpha1 cannot say. The v1alpha2 form never has it.
+	// AnnotationV1alpha2 is on the v1alpha1 form of an NginxOperator, and only there. It has, as
+	// JSON, the fields that v1alpha1 lacks.
 	AnnotationV1alpha2 = "operator.example.com/v1alpha2"
-	// AnnotationV1alpha2Unreadable is on a NginxOperator whose AnnotationV1alpha2 was damaged and
-	// has its text, so that the object can be read and restored. Part of the declaration may be
-	// missing while it is there.
+	// AnnotationV1alpha2Unreadable has the text of a damaged AnnotationV1alpha2, so that the object
+	// can be read and restored. Until then its spec may be incomplete.
 	AnnotationV1alpha2Unreadable = "operator.example.com/v1alpha2-unreadable"
 )
 
-// AnnotationRevision is the annotation in which the Deployment controller counts revisions. It is
-// on a Deployment and on its ReplicaSets, and shows the newest ReplicaSet.
+// AnnotationRevision is on a Deployment and on its ReplicaSets. The Deployment controller counts
+// revisions in it. It shows the newest ReplicaSet.
 const AnnotationRevision = "deployment.kubernetes.io/revision"
 
 // MaxServicePorts is the maximum size of AnnotationServicePorts in bytes: 32 container ports, each
 // with a name and a number.
 const MaxServicePorts = 1024
 
-// domain is that of the operator's own annotations.
-const domain = "operator.example.com/"
+// IsReserved reports whether a label or annotation is the operator's, so that users cannot set it.
+func IsReserved(key string) bool { return strings.HasPrefix(key, "operator.example.com/") }
 
-// IsReserved reports whether a label or annotation is the operator's, so that users cannot set it
-// on what it creates.
-func IsReserved(key string) bool { return strings.HasPrefix(key, domain) }
-
-// Selector returns the labels that tell the Pods of one instance from all others of its namespace.
-// They never change: the selector of a Deployment is immutable.
+// Selector returns the labels that identify the Pods of one instance in its namespace. They never
+// change: the selector of a Deployment is immutable.
 func Selector(instance string) map[string]string {
 	return map[string]string{
 		LabelName:      "nginx",
@@ -126,8 +111,8 @@ func Selector(instance string) map[string]string {
 	}
 }
 
-// PodLabels returns the labels of the Pods of an instance. They hold nothing that changes with a
-// release of the operator, because a change would roll the Pods.
+// PodLabels returns the labels of the Pods of an instance. They do not change with a release of the
+// operator, because a change would roll the Pods.
 func PodLabels(instance string) map[string]string {
 	labels := Selector(instance)
 	labels[LabelComponent] = "server"
@@ -135,8 +120,8 @@ func PodLabels(instance string) map[string]string {
 	return labels
 }
 
-// ChildLabels returns the labels of the child objects of an instance. The version is the image's
-// tag; it is left out where the image has none.
+// ChildLabels returns the labels of the children of an instance. The version is the image's tag, if
+// there is one.
 func ChildLabels(instance, image string) map[string]string {
 	labels := PodLabels(instance)
 	if tag := imageTag(image); tag != "" && len(validation.IsValidLabelValue(tag)) == 0 {
@@ -145,12 +130,9 @@ func ChildLabels(instance, image string) map[string]string {
 	return labels
 }
 
-// imageTag returns the tag of an image reference, "" where it has none.
+// imageTag returns the tag of an image reference, or "" if it has none.
 func imageTag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
-	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	if !found {
-		return ""
-	}
+	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	return tag
 }
