@@ -113,10 +113,7 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	if err := mgr.Add(instances); err != nil {
 		return fmt.Errorf("failed to add the list of all instances: %w", err)
 	}
-	counts, err := metrics.New(ctrlmetrics.Registry, instances.List)
-	if err != nil {
-		return fmt.Errorf("failed to register metrics: %w", err)
-	}
+	counts := metrics.New(ctrlmetrics.Registry, instances.List)
 	metrics.NewWebhookCertificate(ctrlmetrics.Registry, mgr.Guard.GetCertificate)
 	uncached, err := client.New(mgr.GetConfig(),
 		client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
@@ -163,7 +160,7 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	}
 	if err := mgr.Add(&fleet.Reporter{
 		Gate: reconciler.Fleet, Names: instances.Names,
-		Condition: upgradeable.Part(), Metrics: metrics.NewFleet(ctrlmetrics.Registry),
+		SetCondition: upgradeable.Part().Set, Instances: metrics.NewFleet(ctrlmetrics.Registry),
 		Log: ctrl.Log.WithName("fleet"),
 	}); err != nil {
 		return fmt.Errorf("failed to set up the rollout of the fleet: %w", err)

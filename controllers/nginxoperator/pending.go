@@ -18,35 +18,36 @@ import (
 
 // pending describes the writes of apply that a pause blocks.
 func (r *Reconciler) pending(
-	ctx context.Context, paused *v1alpha2.NginxOperator, state live.State, of revision.Rendering,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, rendered revision.Rendering,
 ) ([]string, error) {
-	object, children := paused, of.Children
-	differ, err := r.Applier.Pending(ctx, object, state, of.Pods.Content, children, isSettled(paused, state, of))
+	settled := isSettled(object, state, rendered)
+	differ, err := r.Applier.Pending(ctx, object, state, rendered.Pods.Content, rendered.Children, settled)
 	if err != nil {
 		return nil, err
 	}
-	stale, err := staleFor(state, of, children)
+	stale, err := staleFor(state, rendered, rendered.Children)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
 	if object.Spec.Autoscaling != nil || operand.ReplicasOf(object, state.Deployment()).Number != defaults.Replicas(&object.Spec) {
 		// An autoscaler may alternate between one replica and more. The PodDisruptionBudget is not
 		// a pending change then.
 		differ, stale = slices.DeleteFunc(differ, operand.IsBudget), slices.DeleteFunc(stale, operand.IsBudget)
 	}
+
+	var writes []string
 	for _, child := range differ {
-		out = append(out, fmt.Sprintf("%s %q", live.KindOf(child), child.GetName()))
+		writes = append(writes, fmt.Sprintf("%s %q", live.KindOf(child), child.GetName()))
 	}
 	for _, child := range stale {
-		out = append(out, fmt.Sprintf("the deletion of %s %q", live.KindOf(child), child.GetName()))
+		writes = append(writes, fmt.Sprintf("the deletion of %s %q", live.KindOf(child), child.GetName()))
 	}
-	return out, nil
+	return writes, nil
 }
 
 // isSettled reports whether no change of a paused object waits, according to its status, and
-// neither its spec nor a referenced object has changed since. A release of the operator that
-// declares children differently is no reason to report that the object is not Ready.
+// neither its spec nor a referenced object has changed since. A change by a release of the operator
+// does not make such an object unready.
 func isSettled(paused *v1alpha2.NginxOperator, state live.State, of revision.Rendering) bool {
 	deployment := state.Deployment()
 	if deployment == nil || paused.Status.ObservedGeneration != paused.Generation ||

@@ -33,9 +33,9 @@ type Preview struct {
 // Preview makes the writes of a reconcile, but not the status. It ignores spec.paused, the fleet
 // rollout, and bridges of renamed ports, and has the entrance that follows the Pods. The client of
 // the Applier must make dry runs of the writes. The Reconciler needs only Client, Applier,
-// ConfigMaps, Secrets, Optional, and Release. It calls refused after the first refusal, and then
-// writes the other children as well, so that the API server validates all of them. It returns an
-// error if an object cannot be read. Refusals of the API server are in Failures.
+// ConfigMaps, Secrets, Missing, and Release, and must not have Fleet. Preview calls refused after
+// the first refusal, and then writes the other children as well, so that the API server validates
+// all of them. It returns an error if an object cannot be read.
 func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator, refused func()) (Preview, error) {
 	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 			return Preview{}, err
 		}
 	}
-	decided, err := r.rollouts(state).DecideWithoutFleet(ctx, object, declared, found.Invalid)
+	decided, err := r.rollouts(state).Decide(ctx, object, declared, found.Invalid)
 	out := Preview{Blockers: failure.Blockers(decided.Blockers)}
 	if err != nil || decided.Apply == nil {
 		return out, err

@@ -68,15 +68,11 @@ func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *proc
 	}
 	p.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{Create: p.create, Patch: p.patch}).Build()
 
-	counts, err := metrics.New(prometheus.NewRegistry(), noInstances)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p.reconciler = &Reconciler{
 		Client:     p,
 		Applier:    NewApplier(p, p, func(string, apply.Verb) {}),
 		Recorder:   events.NewFakeRecorder(1000),
-		Metrics:    counts,
+		Metrics:    metrics.New(prometheus.NewRegistry(), noInstances),
 		ConfigMaps: reference.NewDirect(corev1.SchemeGroupVersion.WithResource("configmaps"), p),
 		Secrets:    reference.NewDirect(corev1.SchemeGroupVersion.WithResource("secrets"), p),
 		Missing:    map[string]string{"HTTPRoute": "not installed", "PodMonitor": "not installed", "PrometheusRule": "not installed"},

@@ -1,19 +1,20 @@
 package nginxoperator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/bridge"
 	"github.com/example/nginx-operator/internal/codec"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/live"
@@ -23,6 +24,7 @@ import (
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
 	"github.com/example/nginx-operator/pkg/reference"
 )
@@ -48,15 +50,11 @@ type Reconciler struct {
 	operand.Release
 }
 
-// resolver returns the resolver of the objects that specs reference.
-func (r *Reconciler) resolver() inputs.Resolver {
-	return inputs.Resolver{Release: r.Release, ConfigMaps: r.ConfigMaps, Secrets: r.Secrets}
-}
-
 // rollouts returns the part that decides which declaration is applied.
 func (r *Reconciler) rollouts(state live.State) rollout.Decider {
 	return rollout.Decider{
-		Inputs: r.resolver(), Live: state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
+		Inputs: inputs.Resolver{Release: r.Release, ConfigMaps: r.ConfigMaps, Secrets: r.Secrets},
+		Live:   state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
 	}
 }
 
@@ -65,7 +63,18 @@ func (r *Reconciler) bridges(state live.State) bridge.Bridges {
 	return bridge.Bridges{Live: state, Applier: r.Applier}
 }
 
-var _ reconcile.ObjectReconciler[*v1alpha2.NginxOperator] = &Reconciler{}
+// progress has the results of the steps of a reconcile.
+type progress struct {
+	status.Outcome
+	// live is the live state after the writes.
+	live live.State
+	// hold means that nothing may be changed or reported before the next reconcile.
+	hold bool
+	// retry is the error of a child that no Pod depends on, if its write is retried with back-off.
+	retry error
+	// again is the delay of the next reconcile, or 0 if only an event starts it.
+	again time.Duration
+}
 
 // Reconcile reads the live state, resolves the spec of an object, decides which declaration is
 // applied, writes the children, evaluates the rollout, and writes the status. Failures are reported
@@ -79,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	}
 	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if why, unreadable := codec.Unreadable(object); unreadable {
-		r.reportToFleet(object, ptr.To(fleet.Outside))
+		r.reportToFleet(object, fleet.Outside)
 		var again time.Duration
 		if err == nil {
 			again, err = r.bridges(state).Settle(ctx, object)
@@ -87,62 +96,109 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{RequeueAfter: again}, errors.Join(err, r.reportUnreadable(ctx, object, why))
 	}
 	if err != nil {
-		r.reportToFleet(object, nil)
+		r.reportToFleet(object, fleet.Unknown)
 		return reconcile.Result{}, err
 	}
 	r.rememberChange(object)
 
-	brought, applyErr := r.bring(ctx, object, state)
-	place := brought.decided.Place
+	p := &progress{live: state}
+	applyErr := r.bring(ctx, object, p)
+	place := p.Place
 	defer func() { r.reportToFleet(object, place) }()
 	if apply.StartsOver(applyErr) { // requeue without logging an error
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
-	if brought.hold {
-		return reconcile.Result{RequeueAfter: brought.again}, nil
+	if p.hold {
+		return reconcile.Result{RequeueAfter: p.again}, nil
 	}
 
-	rollouts := r.rollouts(brought.live)
-	unusable, unreadable := rollouts.Unusable(ctx, object, brought.decided.State)
-	var failed *v1alpha2.FailedRevision
-	var untilEvaluated time.Duration
-	var pods *revision.Declaration
-	if brought.Applied != nil {
-		pods = brought.Applied.Pods
-	}
-	if applyErr == nil || revision.HasPods(object, brought.live.Deployment(), pods) {
-		failed, untilEvaluated, err = rollouts.Evaluate(ctx, object, pods)
-		applyErr = errors.Join(applyErr, err)
-	}
-	applyErr = errors.Join(applyErr, unreadable)
-	outcome := status.Outcome{
-		Resolution: brought.found, Decision: brought.decided, Written: brought.Or(status.WriteFailure(err, &object.Spec)), Failed: failed,
-		Persistent: status.Persists(object.Status.Conditions, time.Now()), Unusable: unusable,
-	}
-	observed := brought.live.Observe(outcome.Children())
-	updated, untilChanged := status.Compute(object, observed, outcome, time.Now())
-
-	place, err = rollouts.EvaluateForFleet(updated.LastGoodRevision, outcome.Decision, failed, outcome.Failure)
+	untilEvaluated, applyErr := r.evaluate(ctx, object, p, applyErr)
+	updated, untilChanged := status.Compute(object, p.live.Observe(p.Children()), p.Outcome, time.Now())
+	place, err = r.rollouts(p.live).EvaluateForFleet(updated.LastGoodRevision, p.Decision, p.Failed, p.Failure)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(applyErr, err)
 	}
+
 	untilWritten, statusErr := r.writeStatus(ctx, object, updated)
 	if apply.StartsOver(statusErr) {
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
 	if statusErr == nil && updated.StoredRevision == nil {
-		statusErr = r.deleteStored(ctx, object, brought.live)
+		statusErr = r.deleteStored(ctx, object, p.live)
 	}
 	untilRetry, retryErr := retryOf(applyErr, &object.Spec)
-	if outcome.Replaced {
+	if p.Replaced {
 		untilRetry, retryErr = 0, nil
 	}
-	again := requeue.Soonest(brought.again, untilEvaluated, outcome.UntilAttempt, untilChanged, untilWritten, untilRetry,
-		lookAgain(object, updated, outcome))
+	again := requeue.Soonest(p.again, untilEvaluated, p.UntilAttempt, untilChanged, untilWritten, untilRetry,
+		lookAgain(object, updated, p.Outcome))
 	if again != 0 && again <= requeue.Soon && statusErr == nil {
 		return reconcile.Result{RequeueAfter: again}, nil // the next reconcile must not wait for a back-off
 	}
-	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, brought.retry, statusErr)
+	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, p.retry, statusErr)
+}
+
+// bring resolves the spec, decides which declaration is applied, and applies it.
+func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, p *progress) error {
+	rollouts := r.rollouts(p.live)
+	declared, resolution, err := rollouts.Declare(ctx, object)
+	p.Resolution = resolution
+	if err != nil {
+		return err
+	}
+
+	recognized, err := rollouts.Recognize(ctx, object, declared)
+	if err == nil && recognized != object {
+		if _, err = r.writeStatus(ctx, object, recognized.Status); err == nil {
+			p.hold, p.again = true, requeue.Soon
+		}
+		return err
+	}
+	if err == nil && declared != nil {
+		err = rollouts.Mark(object, declared)
+	}
+	if err == nil {
+		p.Decision, err = rollouts.Decide(ctx, object, declared, p.Invalid)
+	}
+	if err != nil {
+		var settleErr error
+		p.again, settleErr = r.bridges(p.live).Settle(ctx, object)
+		return errors.Join(err, settleErr)
+	}
+
+	if p.Store != nil {
+		isStored, err := r.storeInEffect(ctx, object, p.live, *p.Store)
+		if isStored {
+			p.hold, p.again = true, requeue.Soon
+		}
+		if isStored || err != nil {
+			return err
+		}
+	}
+	if p.Secrets != nil {
+		p.Certificates, p.CertificatesHash = p.Secrets.Certificates, p.Secrets.CertificatesHash
+	}
+	return r.carryOut(ctx, object, p)
+}
+
+// evaluate evaluates the rollout after the writes. It returns the delay of the next evaluation, and
+// the errors of the writes and of the evaluation.
+func (r *Reconciler) evaluate(
+	ctx context.Context, object *v1alpha2.NginxOperator, p *progress, applyErr error,
+) (again time.Duration, err error) {
+	rollouts := r.rollouts(p.live)
+	p.Failure = status.WriteFailure(applyErr, &object.Spec)
+	var pods *revision.Declaration
+	if p.Applied != nil {
+		pods = p.Applied.Pods
+	}
+	if applyErr == nil || revision.HasPods(object, p.live.Deployment(), pods) {
+		p.Failed, again, err = rollouts.Evaluate(ctx, object, pods)
+		p.Failure = cmp.Or(p.Failure, status.WriteFailure(err, &object.Spec))
+	}
+	unusable, unreadable := rollouts.Unusable(ctx, object, p.State)
+	p.Unusable = unusable
+	return again, errors.Join(applyErr, err, unreadable)
 }
 
 // lookAgain returns the delay of a reconcile that follows a new status, or 0.
@@ -158,53 +214,14 @@ func lookAgain(object *v1alpha2.NginxOperator, updated v1alpha2.NginxOperatorSta
 	return 0
 }
 
-// reconciled has the results of bring.
-type reconciled struct {
-	found   rollout.Resolution
-	decided rollout.Decision
-	writing
-}
-
-// bring resolves the spec, decides which declaration is applied, and applies it.
-func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, state live.State) (reconciled, error) {
-	rollouts := r.rollouts(state)
-	declared, found, err := rollouts.Declare(ctx, object)
-	if err != nil {
-		return reconciled{found: found, writing: failedWriting(state, 0, err, &object.Spec)}, err
+// reportToFleet reports the place of an object to the gate.
+func (r *Reconciler) reportToFleet(object *v1alpha2.NginxOperator, place fleet.Place) {
+	key := client.ObjectKeyFromObject(object)
+	if place == fleet.Outside && defaults.Replicas(&object.Spec) == 0 {
+		r.Fleet.Forget(key) // objects without Pods must not raise the number of instances that roll at a time
+		return
 	}
-	recognized, err := rollouts.Recognize(ctx, object, declared)
-	if err == nil && recognized != object {
-		_, err = r.writeStatus(ctx, object, recognized.Status)
-		return r.startsAgain(object, state, found, rollout.Decision{}, err)
-	}
-	if err == nil && declared != nil {
-		err = rollouts.Mark(object, declared)
-	}
-	var decided rollout.Decision
-	if err == nil {
-		decided, err = rollouts.Decide(ctx, object, declared, found.Invalid)
-	}
-	if err != nil {
-		again, settleErr := r.bridges(state).Settle(ctx, object)
-		err = errors.Join(err, settleErr)
-		return reconciled{found, decided, failedWriting(state, again, err, &object.Spec)}, err
-	}
-	if decided.Store != nil {
-		if isStored, err := r.storeInEffect(ctx, object, state, *decided.Store); isStored || err != nil {
-			return r.startsAgain(object, state, found, decided, err)
-		}
-	}
-	written, err := r.carryOut(ctx, object, state, decided)
-	return reconciled{found.Mounted(decided.Secrets), decided, written}, err
-}
-
-// startsAgain returns the result after a write that the next reconcile builds on, or its error.
-func (r *Reconciler) startsAgain(
-	object *v1alpha2.NginxOperator, state live.State, found rollout.Resolution, decided rollout.Decision, err error,
-) (reconciled, error) {
-	failure := status.WriteFailure(err, &object.Spec)
-	written := writing{live: state, hold: err == nil, again: requeue.Soon, Written: status.Written{Failure: failure}}
-	return reconciled{found, decided, written}, err
+	r.Fleet.Report(key, place, wellknown.IsCanary(object.Labels))
 }
 
 // forget drops the remembered state of a deleted object.

@@ -27,9 +27,8 @@ func (r *Reconciler) changedByOthers() predicate.Predicate {
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
-			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
-			if !isBefore || !isAfter || !cached.StatusesDiffer(before, after) {
+			after := e.ObjectNew.(*v1alpha2.NginxOperator)
+			if !cached.StatusesDiffer(e.ObjectOld.(*v1alpha2.NginxOperator), after) {
 				return false
 			}
 			written, key := "", client.ObjectKeyFromObject(after)

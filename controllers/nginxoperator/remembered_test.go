@@ -18,11 +18,7 @@ import (
 func TestTimeToReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
-		counts, err := metrics.New(registry, noInstances)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &Reconciler{Applier: &apply.Applier{}, Metrics: counts}
+		r := &Reconciler{Applier: &apply.Applier{}, Metrics: metrics.New(registry, noInstances)}
 		require := func(count uint64, sum float64) {
 			t.Helper()
 			families, err := registry.Gather()

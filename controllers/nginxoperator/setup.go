@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"reflect"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -12,8 +13,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/failure"
@@ -57,7 +56,8 @@ func NewApplier(cached client.Client, reader client.Reader, wrote func(kind stri
 // SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Options, wrap Wrap) error {
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
-	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), ownMapper(), &v1alpha2.NginxOperator{}, handler.OnlyControllerOwner())
+	owned := enqueue(cached.ControllingInstance)
+	labeled := enqueue(func(object metav1.Object) string { return object.GetLabels()[wellknown.LabelInstance] })
 	cachesFilled := func(ctx context.Context) {
 		// Without this informer, the controller does not start either. The others start with it.
 		_, _ = mgr.GetCache().GetInformer(ctx, &v1alpha2.NginxOperator{})
@@ -72,40 +72,43 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Op
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
 		Watches(&appsv1.Deployment{}, statusLater{owned}, children).
-		Watches(&appsv1.ControllerRevision{}, owned, children).
-		Watches(&corev1.Service{}, owned, children).
-		Watches(&corev1.ConfigMap{}, owned, children).
-		Watches(&networkingv1.NetworkPolicy{}, owned, children).
-		Watches(&networkingv1.Ingress{}, owned, children).
-		Watches(&policyv1.PodDisruptionBudget{}, owned, children).
-		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, owned, children).
-		Watches(&discoveryv1.EndpointSlice{}, owned, builder.WithPredicates(noEvents())).
-		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(revisionEnds())).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(toInstance), builder.WithPredicates(podFailureChanged())).
+		// Only Reconcile writes bridges, and it requeues an object that has one. Events of these
+		// writes would start the next reconcile too early.
+		Watches(&discoveryv1.EndpointSlice{}, handler.Funcs{}).
+		Watches(&appsv1.ReplicaSet{}, labeled, builder.WithPredicates(revisionEnds())).
+		Watches(&corev1.Pod{}, labeled, builder.WithPredicates(podFailureChanged())).
 		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex), cachesFilled)).
 		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex), configMapsListed)).
-		WatchesRawSource(r.Fleet.Source())
-	for _, child := range operand.OptionalKinds {
-		if r.Missing[child.Kind] == "" {
-			out.Watches(operand.New(child.Kind), owned, children)
+		WatchesRawSource(r.Fleet)
+	kinds := []client.Object{
+		&appsv1.ControllerRevision{}, &corev1.Service{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
+		&networkingv1.Ingress{}, &policyv1.PodDisruptionBudget{}, &autoscalingv2.HorizontalPodAutoscaler{},
+	}
+	for _, optional := range operand.OptionalKinds {
+		if r.Missing[optional.Kind] == "" {
+			kinds = append(kinds, operand.New(optional.Kind))
 		}
+	}
+	for _, kind := range kinds {
+		out.Watches(kind, owned, children)
 	}
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
 }
 
-// ownMapper returns a mapper that knows only NginxOperators. The handler asks it for each event,
-// and the manager's mapper searches all API groups for an answer.
-func ownMapper() meta.RESTMapper {
-	out := meta.NewDefaultRESTMapper(nil)
-	for _, version := range []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha2.GroupVersion} {
-		out.Add(version.WithKind("NginxOperator"), meta.RESTScopeNamespace)
-	}
-	return out
+// enqueue requests a reconcile of the NginxOperator with the name that a function returns for an
+// object, unless it is "".
+func enqueue(nameOf func(metav1.Object) string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		name := nameOf(object)
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+	})
 }
 
 // newGenerationFirst requests a reconcile of an object whose generation no leader has observed,
-// with the usual priority. All objects of the first list have a low one, and a new leader would
-// reconcile those that nobody has changed before this one.
+// with the usual priority. All objects of the first list have a low one.
 func newGenerationFirst(
 	_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
@@ -117,26 +120,13 @@ func newGenerationFirst(
 	}
 }
 
-// toInstance maps an object with the instance label to the NginxOperator of that name.
-func toInstance(_ context.Context, object client.Object) []reconcile.Request {
-	name := object.GetLabels()[wellknown.LabelInstance]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
-}
-
 // specChanged passes an object if its spec or its canary label has changed, or if it is being
 // deleted. It does not rely on the generation alone: fields that v1alpha1 lacks may be in an
 // annotation of the stored object, which does not change the generation.
 func specChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, isBefore := e.ObjectOld.(*v1alpha2.NginxOperator)
-			after, isAfter := e.ObjectNew.(*v1alpha2.NginxOperator)
-			if !isBefore || !isAfter {
-				return false
-			}
+			before, after := e.ObjectOld.(*v1alpha2.NginxOperator), e.ObjectNew.(*v1alpha2.NginxOperator)
 			_, wasUnreadable := before.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			_, isUnreadable := after.Annotations[wellknown.AnnotationV1alpha2Unreadable]
 			return wasUnreadable != isUnreadable || wellknown.IsCanary(before.Labels) != wellknown.IsCanary(after.Labels) ||
@@ -163,12 +153,6 @@ func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	}
 }
 
-// noEvents passes no event. Only Reconcile writes bridges, and it requeues an object that has one.
-// Events of these writes would start the next reconcile too early.
-func noEvents() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(client.Object) bool { return false })
-}
-
 // newOfKind returns an empty object of the same kind.
 func newOfKind(object client.Object) client.Object {
 	return reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
@@ -176,34 +160,30 @@ func newOfKind(object client.Object) client.Object {
 
 // reportChanged reports whether the status has changed that a reconcile reads of a Deployment,
 // Service, Ingress, or HTTPRoute, or anything else if the cache has only a part of the object.
-func reportChanged(old, now client.Object) bool {
-	if differ, isPart := cached.PartsDiffer(old, now); isPart {
+func reportChanged(old, updated client.Object) bool {
+	if differ, isPart := cached.PartsDiffer(old, updated); isPart {
 		return differ
 	}
-	if service, isService := old.(*corev1.Service); isService {
-		after, remains := now.(*corev1.Service)
-		return remains && !sameIngress(service, after)
+	switch before := old.(type) {
+	case *corev1.Service:
+		same := func(a, b corev1.LoadBalancerIngress) bool {
+			return cmp.Or(a.IP, a.Hostname) == cmp.Or(b.IP, b.Hostname)
+		}
+		return !slices.EqualFunc(cached.BalancerAddresses(before), cached.BalancerAddresses(updated.(*corev1.Service)), same)
+	case *networkingv1.Ingress:
+		return !equality.Semantic.DeepEqual(before.Status, updated.(*networkingv1.Ingress).Status)
+	case *gatewayv1.HTTPRoute:
+		return !equality.Semantic.DeepEqual(before.Status, updated.(*gatewayv1.HTTPRoute).Status)
+	case *appsv1.Deployment:
+		return health.StatusChanged(updated.(*appsv1.Deployment), before.Status)
 	}
-	if before, isIngress := old.(*networkingv1.Ingress); isIngress {
-		after, remains := now.(*networkingv1.Ingress)
-		return remains && !equality.Semantic.DeepEqual(before.Status, after.Status)
-	}
-	if before, isRoute := old.(*gatewayv1.HTTPRoute); isRoute {
-		after, remains := now.(*gatewayv1.HTTPRoute)
-		return remains && !equality.Semantic.DeepEqual(before.Status, after.Status)
-	}
-	before, isDeployment := old.(*appsv1.Deployment)
-	after, remains := now.(*appsv1.Deployment)
-	return isDeployment && remains && health.StatusChanged(after, before.Status)
+	return false
 }
 
 // revisionEnds passes a ReplicaSet that is deleted or no longer requests Pods. Its ConfigMaps and
 // ports may be removed then.
 func revisionEnds() predicate.Predicate {
-	wanted := func(object client.Object) bool {
-		replicaSet, ok := object.(*appsv1.ReplicaSet)
-		return ok && health.WantsPods(replicaSet)
-	}
+	wanted := func(object client.Object) bool { return health.WantsPods(object.(*appsv1.ReplicaSet)) }
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -218,41 +198,23 @@ func revisionEnds() predicate.Predicate {
 // ended. A node port may move, or an undeclared port be removed then. The status of the Deployment
 // reports all other changes of Pods.
 func podFailureChanged() predicate.Predicate {
-	of := func(object client.Object) failure.Failure {
-		if pod, ok := object.(*corev1.Pod); ok && pod.DeletionTimestamp.IsZero() {
-			if found := health.PodFailure(pod); found != nil {
-				return *found
-			}
+	failureOf := func(object client.Object) failure.Failure {
+		if !object.GetDeletionTimestamp().IsZero() {
+			return failure.Failure{}
 		}
-		return failure.Failure{}
+		return ptr.Deref(health.PodFailure(object.(*corev1.Pod)), failure.Failure{})
 	}
-	ended := func(object client.Object) bool {
-		pod, ok := object.(*corev1.Pod)
-		return ok && health.HasEnded(pod)
-	}
+	ended := func(object client.Object) bool { return health.HasEnded(object.(*corev1.Pod)) }
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
-			return cached.IsPart(e.Object) || of(e.Object) != failure.Failure{}
+			return cached.IsPart(e.Object) || failureOf(e.Object) != failure.Failure{}
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			differ, isPart := cached.PartsDiffer(e.ObjectOld, e.ObjectNew)
-			return isPart && differ || of(e.ObjectOld) != of(e.ObjectNew) || ended(e.ObjectOld) != ended(e.ObjectNew) ||
+			return isPart && differ || failureOf(e.ObjectOld) != failureOf(e.ObjectNew) ||
+				ended(e.ObjectOld) != ended(e.ObjectNew) ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
-}
-
-// sameIngress reports whether two Services have the same load balancer addresses.
-func sameIngress(a, b *corev1.Service) bool {
-	before, after := cached.BalancerAddresses(a), cached.BalancerAddresses(b)
-	if len(before) != len(after) {
-		return false
-	}
-	for i := range before {
-		if cmp.Or(before[i].IP, before[i].Hostname) != cmp.Or(after[i].IP, after[i].Hostname) {
-			return false
-		}
-	}
-	return true
 }

@@ -8,11 +8,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/pkg/manager"
 )
 
@@ -51,12 +50,11 @@ func TestStatusLater(t *testing.T) {
 				options := manager.ControllerOptions()
 				queue := options.NewQueue("status", options.RateLimiter)
 				defer queue.ShutDown()
-				owned := handler.EnqueueRequestForOwner(scheme.New(), ownMapper(), object, handler.OnlyControllerOwner())
 				began := time.Now()
 				go func() {
 					for _, change := range test.changes {
 						time.Sleep(change.after)
-						statusLater{owned}.Update(t.Context(), change.UpdateEvent, queue)
+						statusLater{enqueue(cached.ControllingInstance)}.Update(t.Context(), change.UpdateEvent, queue)
 					}
 				}()
 				if _, _ = queue.Get(); time.Since(began) != test.want {

@@ -53,14 +53,13 @@ func (r *Reconciler) deleteStored(ctx context.Context, object *v1alpha2.NginxOpe
 }
 
 // writeStatus writes a changed status with one patch, and then reports its transitions. It returns
-// the delay of a deferred write, or 0 if nothing is left to write. It returns a conflict if the
-// status was computed from an old view of the object: the patch would remove a failed revision. An
-// object that never changed has no old view with another result.
+// the delay of a deferred write, or 0. It returns a conflict if the status was computed from an old
+// view of the object: the patch would remove a failed revision. An object that never changed has no
+// old view with another result.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, object *v1alpha2.NginxOperator, updated v1alpha2.NginxOperatorStatus,
 ) (time.Duration, error) {
-	now := time.Now()
-	if delay := status.WriteDelay(&object.Status, &updated, now); delay != 0 {
+	if delay := status.WriteDelay(&object.Status, &updated, time.Now()); delay != 0 {
 		return max(delay, 0), nil
 	}
 	if object.Generation > 1 {
@@ -83,17 +82,23 @@ func (r *Reconciler) writeStatus(
 		return 0, fmt.Errorf("failed to write status: %w", err)
 	}
 	r.rememberStatus(written) // the API server may prune or default a field
-	for _, change := range status.Transitions(&object.Status, updated.Conditions) {
+	r.reportTransitions(ctx, object, updated.Conditions)
+	if meta.IsStatusConditionPresentAndEqual(updated.Conditions, v1alpha2.ConditionReady, metav1.ConditionTrue) {
+		r.measureChange(object)
+	}
+	return 0, nil
+}
+
+// reportTransitions reports the changes of the conditions since the status of an object, by Events
+// and in the log.
+func (r *Reconciler) reportTransitions(ctx context.Context, object *v1alpha2.NginxOperator, after []metav1.Condition) {
+	for _, change := range status.Transitions(&object.Status, after) {
 		if change.Reason == v1alpha2.ReasonNamespaceTerminating {
 			continue // such a namespace accepts no Events
 		}
 		log.FromContext(ctx).Info("Condition changed", "reason", change.Reason, "message", change.Message)
 		r.Recorder.Eventf(object, nil, change.EventType, change.Reason, "Reconcile", "%s", change.Message)
 	}
-	if meta.IsStatusConditionPresentAndEqual(updated.Conditions, v1alpha2.ConditionReady, metav1.ConditionTrue) {
-		r.measureChange(object)
-	}
-	return 0, nil
 }
 
 // operation is an operation of a JSON patch (RFC 6902).
@@ -104,8 +109,7 @@ type operation struct {
 }
 
 // statusPatch returns a JSON patch of the status that fails for a later object with the same name.
-// A UID in a merge patch is not enough: the API server does not compare it in a write to the status
-// of a custom resource.
+// The API server does not compare the UID of a merge patch in a write to the status.
 func statusPatch(object *v1alpha2.NginxOperator, operations ...operation) ([]byte, error) {
 	patch, err := json.Marshal(append([]operation{{"test", "/metadata/uid", object.UID}}, operations...))
 	if err != nil {

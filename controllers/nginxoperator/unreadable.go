@@ -31,23 +31,17 @@ func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.Ngin
 		return nil
 	}
 	err := r.patchUnreadable(ctx, object, conditions)
-	if apierrors.IsInvalid(err) {
-		// A rule of the schema finds an unexpected type and cannot be evaluated, so the API server
-		// refuses every write that does not correct it. Send an Event instead. A retry does not
-		// help.
+	switch {
+	case apierrors.IsInvalid(err):
+		// A rule of the schema finds an unexpected type, so the API server refuses every write that
+		// does not correct it. Send an Event instead. A retry does not help.
 		r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha2.ReasonUnreadable, "Reconcile", "%s", unreadableMessage(why))
 		log.FromContext(ctx).Error(err, "Failed to write the status of an object that cannot be read")
-		return nil
-	}
-	if err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
+	case apierrors.IsNotFound(err):
+	case err != nil:
 		return fmt.Errorf("failed to write status: %w", err)
-	}
-	for _, change := range status.Transitions(&object.Status, conditions) {
-		log.FromContext(ctx).Info("Condition changed", "reason", change.Reason, "message", change.Message)
-		r.Recorder.Eventf(object, nil, change.EventType, change.Reason, "Reconcile", "%s", change.Message)
+	default:
+		r.reportTransitions(ctx, object, conditions)
 	}
 	return nil
 }

@@ -21,91 +21,65 @@ import (
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// writing is the result of applying a decision.
-type writing struct {
-	status.Written
-	// live is the live state after the writes.
-	live live.State
-	// hold means that nothing may be changed or reported before the next reconcile.
-	hold bool
-	// retry is the error of a child that no Pod depends on, if its write is retried with back-off.
-	retry error
-	// again is the delay of the next reconcile, or 0 if only an event starts it.
-	again time.Duration
-}
-
-// failedWriting returns the result if an error precedes all writes. settled is the delay of the
-// next reconcile.
-func failedWriting(state live.State, settled time.Duration, err error, spec *v1alpha2.NginxOperatorSpec) writing {
-	return writing{live: state, again: settled, Written: status.Written{Failure: status.WriteFailure(err, spec)}}
-}
-
 // carryOut applies a decision. If there is nothing to apply, it only removes the bridge of an
 // earlier change.
-func (r *Reconciler) carryOut(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision,
-) (writing, error) {
-	if decided.Apply == nil || decided.State == rollout.StateBlocked && object.Spec.Paused {
-		again, err := r.bridges(state).Settle(ctx, object)
-		return failedWriting(state, again, err, &object.Spec), err
+func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperator, p *progress) (err error) {
+	if p.Apply == nil || p.State == rollout.StateBlocked && object.Spec.Paused {
+		p.again, err = r.bridges(p.live).Settle(ctx, object)
+		return err
 	}
 
-	rendered, err := r.render(ctx, object, state, decided)
+	rendered, err := r.render(ctx, object, p.live, p.Decision)
 	if err != nil {
 		// The live children are unknown. Report the declaration without children.
-		failed := status.Written{Applied: &revision.Rendering{Pods: rendered.Pods}, Failure: status.WriteFailure(err, &object.Spec)}
-		return writing{Written: failed, live: state}, err
+		p.Applied = &revision.Rendering{Pods: rendered.Pods}
+		return err
 	}
-	out, err := r.change(ctx, object, state, rendered, decided)
+	err = r.change(ctx, object, p, rendered)
 	if forged := apply.IsForged(err); forged != nil {
-		out, err = r.replace(ctx, object, out.live, rendered, forged, decided)
+		err = r.replace(ctx, object, p, rendered, forged)
 	}
-	out.Failure = status.WriteFailure(err, &object.Spec)
-	return out, err
+	return err
 }
 
 // change applies the children, or describes the changes if the object is paused.
 func (r *Reconciler) change(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of revision.Rendering, decided rollout.Decision,
-) (writing, error) {
-	out := writing{Written: status.Written{Applied: &of}, live: state}
-	spec, running := &object.Spec, of.Running
+	ctx context.Context, object *v1alpha2.NginxOperator, p *progress, rendered revision.Rendering,
+) (err error) {
+	p.Applied = &rendered
 	if object.Spec.Paused {
-		var err error
-		if _, out.again, err = r.bridges(state).Ensure(ctx, object, running, nil); err == nil {
-			out.Waiting, err = r.pending(ctx, object, state, of)
+		if _, p.again, err = r.bridges(p.live).Ensure(ctx, object, rendered.Running, nil); err == nil {
+			p.Waiting, err = r.pending(ctx, object, p.live, rendered)
 		}
-		return out, err
+		return err
 	}
 
-	hold, bridged, err := r.bridges(state).Ensure(ctx, object, running, of.Ports)
-	if err != nil || hold {
-		out.hold, out.again = hold, bridged
-		return out, err
+	p.hold, p.again, err = r.bridges(p.live).Ensure(ctx, object, rendered.Running, rendered.Ports)
+	if err != nil || p.hold {
+		return err
 	}
-	var applied apply.Applied
-	applied, out.live, err = r.apply(ctx, object, state, of, decided)
-	delays := []time.Duration{bridged, applied.RequeueAfter}
-	if of.HeldRoute {
+	applied, err := r.apply(ctx, object, p, rendered)
+	delays := []time.Duration{p.again, applied.RequeueAfter}
+	if rendered.HeldRoute {
 		delays = append(delays, requeue.UntilObserved)
 	}
-	if of.Interim {
+	if rendered.Interim {
 		delays = append(delays, requeue.Soon) // no event follows the operator's own writes
 	}
 	for _, contested := range applied.Contested {
-		out.Independent = append(out.Independent, status.ContestedFailure(contested))
+		p.Independent = append(p.Independent, status.ContestedFailure(contested))
 		delays = append(delays, contested.Left)
 	}
 	for _, failed := range applied.Failures {
 		if forged := apply.IsForged(failed.Err); forged != nil {
 			err = errors.Join(err, r.Applier.Delete(ctx, forged.Child))
 		}
-		out.Independent = append(out.Independent, *status.WriteFailure(failed.Err, spec))
-		again, err := retryOf(failed.Err, spec)
-		delays, out.retry = append(delays, again), errors.Join(out.retry, err)
+		p.Independent = append(p.Independent, *status.WriteFailure(failed.Err, &object.Spec))
+		again, retry := retryOf(failed.Err, &object.Spec)
+		delays, p.retry = append(delays, again), errors.Join(p.retry, retry)
 	}
-	out.again = requeue.Soonest(delays...)
-	return out, err
+	p.again = requeue.Soonest(delays...)
+	return err
 }
 
 // mountedBy returns the ConfigMaps that the Pods of a declaration mount.
@@ -115,30 +89,32 @@ func mountedBy(of *revision.Declaration) []client.Object {
 
 // apply writes the children that differ, and deletes those that are no longer declared. A refused
 // child that no Pod depends on, or a refused deletion, does not stop the other writes and
-// deletions. No refused child stops a rollback. apply also returns the live state after the writes.
+// deletions. No refused child stops a rollback.
 func (r *Reconciler) apply(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, of revision.Rendering, decided rollout.Decision,
-) (apply.Applied, live.State, error) {
-	ordered, independent := inOrder(of)
-	applied, err := r.Applier.ApplyAll(ctx, object, state, of.Pods.Content, ordered, independent)
-	state = state.With(applied.Written...)
-	if err != nil && decided.State == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
-		needed, again := r.Applier.ApplyAll(ctx, object, state, of.Pods.Content, slices.DeleteFunc(ordered, operand.IsEntrance), nil)
-		state = state.With(needed.Written...)
-		if apply.StartsOver(again) {
-			err = again
+	ctx context.Context, object *v1alpha2.NginxOperator, p *progress, rendered revision.Rendering,
+) (apply.Applied, error) {
+	content := rendered.Pods.Content
+	ordered, independent := inOrder(rendered)
+	applied, err := r.Applier.ApplyAll(ctx, object, p.live, content, ordered, independent)
+	p.live = p.live.With(applied.Written...)
+	if err != nil && p.State == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
+		pods, podsErr := r.Applier.ApplyAll(ctx, object, p.live, content, slices.DeleteFunc(ordered, operand.IsEntrance), nil)
+		p.live = p.live.With(pods.Written...)
+		if apply.StartsOver(podsErr) {
+			err = podsErr
 		}
 	}
 	if err != nil {
-		return apply.Applied{}, state, err
+		return apply.Applied{}, err
 	}
+
 	needed := slices.Concat(ordered, independent)
-	if decided.Good != nil {
-		needed = append(needed, mountedBy(decided.Good)...)
+	if p.Good != nil {
+		needed = append(needed, mountedBy(p.Good)...)
 	}
-	failed, state, err := r.deleteStale(ctx, object, state, of, needed)
-	applied.Failures = append(applied.Failures, failed...)
-	return applied, state, err
+	failed, state, err := r.deleteStale(ctx, object, p.live, rendered, needed)
+	p.live, applied.Failures = state, append(applied.Failures, failed...)
+	return applied, err
 }
 
 // inOrder returns the children that Pods depend on, and the Deployment, in the order of their

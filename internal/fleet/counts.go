@@ -8,15 +8,15 @@ package fleet
 // Place is the place of an instance in the rollout of a release.
 type Place int
 
-// The places. The waiting places come first, in the order in which a namespace starts their
-// instances.
+// The places. A namespace starts its instances in the order of the waiting places.
 const (
+	// Unknown means that a reconcile did not determine the place.
+	Unknown Place = iota
 	// WaitingCanary waits, serves, and has the label of canaries.
-	WaitingCanary Place = iota
+	WaitingCanary
 	// Waiting waits and serves.
 	Waiting
-	// WaitingUnready waits and did not serve before. It starts last and its failure does not count,
-	// because it shows nothing about the release.
+	// WaitingUnready waits and did not serve before, so its failure shows nothing about the release.
 	WaitingUnready
 	// Rolling has started, holds a slot, and is not Ready yet.
 	Rolling
@@ -28,67 +28,43 @@ const (
 	// Outside takes no part. The instance already has the release's change, or its user has
 	// changed, paused, or broken it.
 	Outside
+
+	// rollingCanary and failedCanary count the canaries among Rolling and Failed again.
+	rollingCanary
+	failedCanary
+	places
 )
 
-// waits reports whether an instance in this place waits for a slot.
-func (p Place) waits() bool { return p <= WaitingUnready }
+// Waits reports whether an instance in this place waits for a slot.
+func (p Place) Waits() bool { return p >= WaitingCanary && p <= WaitingUnready }
 
 // Counts has the number of instances in each place, of one namespace or of all namespaces.
-type Counts struct {
-	// Canaries, Ready, and Unready wait.
-	Canaries, Ready, Unready int
-	// Rolling hold a slot. RollingCanaries are the canaries among them.
-	Rolling, RollingCanaries int
-	// Overdue have lost their slots.
-	Overdue int
-	// Failed served before they started. FailedCanaries are the canaries among them.
-	Failed, FailedCanaries int
-}
+type Counts [places]int
 
-// Waiting returns the number of waiting instances.
-func (c Counts) Waiting() int { return c.Canaries + c.Ready + c.Unready }
+// waiting returns the number of waiting instances.
+func (c Counts) waiting() int { return c[WaitingCanary] + c[Waiting] + c[WaitingUnready] }
 
 // add adds an instance to the counts, or removes it if step is -1.
-func (c *Counts) add(of member, step int) {
-	canary := 0
-	if of.canary {
-		canary = step
-	}
-	switch of.place {
-	case WaitingCanary:
-		c.Canaries += step
-	case Waiting:
-		c.Ready += step
-	case WaitingUnready:
-		c.Unready += step
-	case Rolling:
-		c.Rolling += step
-		c.RollingCanaries += canary
-	case Overdue:
-		c.Overdue += step
-	case Failed:
-		if !of.unproven {
-			c.Failed += step
-			c.FailedCanaries += canary
-		}
+func (c *Counts) add(instance member, step int) {
+	c[instance.place] += step
+	switch {
+	case !instance.canary:
+	case instance.place == Rolling:
+		c[rollingCanary] += step
+	case instance.place == Failed:
+		c[failedCanary] += step
 	}
 }
 
 // plus adds the counts of other instances, or subtracts them if step is -1.
 func (c *Counts) plus(other Counts, step int) {
-	c.Canaries += step * other.Canaries
-	c.Ready += step * other.Ready
-	c.Unready += step * other.Unready
-	c.Rolling += step * other.Rolling
-	c.RollingCanaries += step * other.RollingCanaries
-	c.Overdue += step * other.Overdue
-	c.Failed += step * other.Failed
-	c.FailedCanaries += step * other.FailedCanaries
+	for place, number := range other {
+		c[place] += step * number
+	}
 }
 
-// stuck reports whether the waiting instances of a namespace are blocked by a failed or overdue
-// instance of the same namespace.
-func (c Counts) stuck() bool { return c.Overdue+c.Failed > 0 }
+// stuck reports whether a failed or overdue instance of a namespace blocks its waiting instances.
+func (c Counts) stuck() bool { return c[Overdue]+c[Failed] > 0 }
 
 // next returns the place from which a namespace starts its next instance, or Outside if it cannot
 // start one now.
@@ -96,17 +72,17 @@ func (c Counts) next() Place {
 	switch {
 	case c.stuck():
 		return Outside
-	case c.Canaries > 0:
+	case c[WaitingCanary] > 0:
 		return WaitingCanary
-	case c.RollingCanaries > 0:
+	case c[rollingCanary] > 0:
 		return Outside
-	case c.Ready > 0:
+	case c[Waiting] > 0:
 		return Waiting
-	case c.Unready > 0:
+	case c[WaitingUnready] > 0:
 		return WaitingUnready
 	}
 	return Outside
 }
 
 // takesPart reports whether a namespace holds slots, or waits for slots and is not stuck.
-func (c Counts) takesPart() bool { return c.Rolling > 0 || !c.stuck() && c.Waiting() > 0 }
+func (c Counts) takesPart() bool { return c[Rolling] > 0 || !c.stuck() && c.waiting() > 0 }

@@ -1,11 +1,14 @@
 package fleet
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/btree"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
@@ -13,7 +16,8 @@ import (
 )
 
 // Gate admits instances to the rollout. The cost of a report grows with the logarithm of the number
-// of instances. Create it with New.
+// of instances. As a source of a controller, it requests a reconcile of each instance that gets a
+// slot while it waits. Create it with New.
 type Gate struct {
 	policy  Policy
 	changed chan struct{}
@@ -47,7 +51,26 @@ func New(policy Policy) *Gate {
 	return &Gate{
 		policy: policy, changed: make(chan struct{}, 1), listed: make(chan struct{}),
 		all: sets.New[types.NamespacedName](), unseen: sets.New[types.NamespacedName](),
-		members: map[types.NamespacedName]member{}, order: newOrder(), state: newState(),
+		members: map[types.NamespacedName]member{}, order: order{btree.NewG(degree, entry.before)}, state: newState(),
+	}
+}
+
+// Start implements source.Source.
+func (g *Gate) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.queue = queue
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource. The controller starts its workers after Listed, so
+// that no instance waits only because of that.
+func (g *Gate) WaitForSync(ctx context.Context) error {
+	select {
+	case <-g.listed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("failed to list the objects for the rollout: %w", ctx.Err())
 	}
 }
 
@@ -70,13 +93,6 @@ func (g *Gate) Listed(objects []types.NamespacedName) {
 	g.admit(types.NamespacedName{})
 }
 
-// Waits reports whether objects of the first list are still unseen.
-func (g *Gate) Waits() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.unseen) > 0
-}
-
 // Ask reports whether a waiting instance may start now. If it may not, the Gate requests a
 // reconcile of the instance when it gets a slot.
 func (g *Gate) Ask(object types.NamespacedName, group Place) bool {
@@ -90,28 +106,23 @@ func (g *Gate) Ask(object types.NamespacedName, group Place) bool {
 	return g.hasStarted(object)
 }
 
-// Report sets the place of an instance after a reconcile.
+// Report sets the place of an instance after a reconcile. An Unknown place changes nothing.
 func (g *Gate) Report(object types.NamespacedName, place Place, canary bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.see(object)
 	before, isMember := g.members[object]
-	if started := g.hasStarted(object); started && place.waits() || isMember && before.place == Overdue && place == Rolling {
-		return // it was admitted, and the reconcile that starts it follows; or it still rolls without a slot
+	switch {
+	case place == Unknown:
+	case place.Waits() && g.hasStarted(object): // the reconcile that starts it follows
+	case place == Rolling && before.place == Overdue: // it still rolls without a slot
+	default:
+		since := before.since
+		if !isMember || before.place.Waits() {
+			since = time.Now()
+		}
+		g.set(object, member{place: place, canary: canary, unproven: before.unproven, since: since})
 	}
-	since := before.since
-	if !isMember || before.place.waits() {
-		since = time.Now()
-	}
-	g.set(object, member{place: place, canary: canary, unproven: before.unproven, since: since})
-	g.admit(types.NamespacedName{})
-}
-
-// Seen records that a reconcile of an object did not determine its place.
-func (g *Gate) Seen(object types.NamespacedName) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.see(object)
 	g.admit(types.NamespacedName{})
 }
 
@@ -125,12 +136,11 @@ func (g *Gate) Forget(object types.NamespacedName) {
 	g.admit(types.NamespacedName{})
 }
 
-// Expire frees the slots of instances that have held them for SlotTime. It returns these instances,
-// and when the next slot expires, or zero if no instance holds a slot.
-func (g *Gate) Expire(now time.Time) (overdue []types.NamespacedName, next time.Time) {
+// Expire frees the slots of instances that have held them for SlotTime, and returns the instances.
+func (g *Gate) Expire(now time.Time) []types.NamespacedName {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	overdue, next = g.order.expired(now)
+	overdue := g.order.expired(now)
 	for _, object := range overdue {
 		late := g.members[object]
 		late.place = Overdue
@@ -139,15 +149,22 @@ func (g *Gate) Expire(now time.Time) (overdue []types.NamespacedName, next time.
 	if len(overdue) > 0 {
 		g.admit(types.NamespacedName{})
 	}
-	return overdue, next
+	return overdue
 }
 
 // look returns the number of instances in each place, and the verdict on the rollout.
-func (g *Gate) look(alone holds, now time.Time) (Counts, timed) {
+func (g *Gate) look(alone holds, now time.Time) (Counts, verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	state := g.update()
 	return state.Sum, g.policy.verdict(state, some(g.order.failed()), alone, now)
+}
+
+// waits reports whether the objects are not listed, or objects of the first list are still unseen.
+func (g *Gate) waits() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.update().Unseen > 0
 }
 
 // maxNamed is the maximum number of instances or namespaces that a message names.
@@ -173,6 +190,15 @@ func firstOf(names []string) string {
 
 // The caller of the functions below holds the lock.
 
+func (g *Gate) isListed() bool {
+	select {
+	case <-g.listed:
+		return true
+	default:
+		return false
+	}
+}
+
 // update returns the state with the current numbers of all and of unseen instances.
 func (g *Gate) update() *State {
 	g.state.All, g.state.Unseen = len(g.all), len(g.unseen)
@@ -189,19 +215,19 @@ func (g *Gate) see(object types.NamespacedName) {
 
 // hasStarted reports whether an instance was admitted and is not Ready yet.
 func (g *Gate) hasStarted(object types.NamespacedName) bool {
-	found, isMember := g.members[object]
-	return isMember && (found.place == Rolling || found.place == Overdue)
+	place := g.members[object].place
+	return place == Rolling || place == Overdue
 }
 
 // set moves an instance to another place.
-func (g *Gate) set(object types.NamespacedName, now member) {
-	if before, found := g.members[object]; found {
+func (g *Gate) set(object types.NamespacedName, instance member) {
+	if before, isMember := g.members[object]; isMember {
 		g.count(object, before, -1)
 		delete(g.members, object)
 	}
-	if now.place != Outside {
-		g.members[object] = now
-		g.count(object, now, 1)
+	if instance.place != Outside {
+		g.members[object] = instance
+		g.count(object, instance, 1)
 	}
 	select {
 	case g.changed <- struct{}{}:
@@ -210,11 +236,19 @@ func (g *Gate) set(object types.NamespacedName, now member) {
 }
 
 // count adds an instance to the counts, or removes it if step is -1.
-func (g *Gate) count(object types.NamespacedName, of member, step int) {
+func (g *Gate) count(object types.NamespacedName, instance member, step int) {
+	if instance.place == Failed && instance.unproven {
+		return
+	}
 	counts := g.state.Namespaces[object.Namespace]
-	counts.add(of, step)
+	counts.add(instance, step)
 	g.state.set(object.Namespace, counts)
-	g.order.put(object, of, step)
+
+	key := entry{place: instance.place, object: object}
+	if instance.place == Rolling {
+		key.since = instance.since
+	}
+	put(g.order.BTreeG, key, step)
 }
 
 // admit starts the instances that the policy allows, and requests reconciles of all but the asking.
@@ -224,11 +258,11 @@ func (g *Gate) admit(asking types.NamespacedName) {
 		if from == Outside {
 			return
 		}
-		next, found := g.order.first(namespace, from)
-		if asked, isMember := g.members[asking]; isMember && asked.place == from && asking.Namespace == namespace {
+		next, exists := g.order.first(namespace, from)
+		if g.members[asking].place == from && asking.Namespace == namespace {
 			next = asking // it starts in this reconcile
 		}
-		if !found {
+		if !exists {
 			return
 		}
 		g.set(next, member{place: Rolling, canary: from == WaitingCanary, unproven: from == WaitingUnready, since: time.Now()})

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 func objectOf(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}
 }
@@ -20,28 +22,22 @@ func objectOf(i int) types.NamespacedName {
 func many(namespace string, objects int) []types.NamespacedName {
 	var out []types.NamespacedName
 	for i := range objects {
-		out = append(out, types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("web-%d", i)})
+		out = append(out, types.NamespacedName{Namespace: namespace, Name: objectOf(i).Name})
 	}
 	return out
 }
 
-// newGate returns a Gate that knows a number of objects, and the queue of its requests.
-func newGate(t *testing.T, objects int) (*Gate, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+// newGate returns a Gate that knows the listed objects, and the queue of its requests.
+func newGate(t *testing.T, listed ...[]types.NamespacedName) (*Gate, queue) {
 	t.Helper()
-	return newGateOf(t, many("shop", objects))
-}
-
-// newGateOf returns a Gate that knows the listed objects, and the queue of its requests.
-func newGateOf(t *testing.T, listed ...[]types.NamespacedName) (*Gate, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	t.Helper()
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	t.Cleanup(queue.ShutDown)
+	requests := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(requests.ShutDown)
 	g := New(tenPercent)
-	if err := g.Source().Start(t.Context(), queue); err != nil {
+	if err := g.Start(t.Context(), requests); err != nil {
 		t.Fatal(err)
 	}
 	g.Listed(slices.Concat(listed...))
-	return g, queue
+	return g, requests
 }
 
 // stateNow returns the current state while other goroutines use the Gate.
@@ -52,7 +48,7 @@ func stateNow(g *Gate) State {
 }
 
 // next returns the next object in the queue. It fails the test if the queue is empty.
-func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) types.NamespacedName {
+func next(t *testing.T, queue queue) types.NamespacedName {
 	t.Helper()
 	if queue.Len() == 0 {
 		t.Fatal("nothing is reconciled")
@@ -66,7 +62,7 @@ func next(t *testing.T, queue workqueue.TypedRateLimitingInterface[reconcile.Req
 // start first, and that each completed instance admits the next one.
 func TestRollout(t *testing.T) {
 	const objects = 30
-	g, queue := newGate(t, objects)
+	g, queue := newGate(t, many("shop", objects))
 	for i := range objects - 1 {
 		group := Waiting
 		if i == 0 {
@@ -79,7 +75,7 @@ func TestRollout(t *testing.T) {
 	if queue.Len() != 0 {
 		t.Fatal("something is reconciled before all were seen")
 	}
-	g.Seen(objectOf(objects - 1)) // its reconcile has failed
+	g.Report(objectOf(objects-1), Unknown, false) // its reconcile has failed
 	if canary := next(t, queue); canary != objectOf(0) || queue.Len() != 0 {
 		t.Fatalf("%s begins, and %d more", canary, queue.Len())
 	}
@@ -90,7 +86,7 @@ func TestRollout(t *testing.T) {
 	g.Report(objectOf(0), Outside, true)
 	began := []types.NamespacedName{next(t, queue), next(t, queue), next(t, queue)}
 	for done := 1; ; done++ {
-		if now := g.state.Sum; now.Rolling != len(began) || now.Rolling > 3 || now.Waiting() != objects-done-now.Rolling {
+		if now := g.state.Sum; now[Rolling] != len(began) || now[Rolling] > 3 || now.waiting() != objects-done-now[Rolling] {
 			t.Fatalf("%+v after %d", now, done)
 		}
 		if len(began) == 0 {
@@ -117,7 +113,7 @@ func TestFailureStops(t *testing.T) {
 		"it rolls again":        func(g *Gate, object types.NamespacedName) { g.Report(object, Rolling, false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, queue := newGate(t, 20)
+			g, queue := newGate(t, many("shop", 20))
 			var began []types.NamespacedName
 			for i := range 20 {
 				if g.Ask(objectOf(i), Waiting) {
@@ -130,7 +126,7 @@ func TestFailureStops(t *testing.T) {
 			began = append(began, next(t, queue))
 			g.Report(began[0], Failed, false)
 			g.Report(began[1], Outside, false)
-			if now := g.state.Sum; queue.Len() != 0 || now.Failed != 1 || some(g.order.failed()) != began[0].String() {
+			if now := g.state.Sum; queue.Len() != 0 || now[Failed] != 1 || some(g.order.failed()) != began[0].String() {
 				t.Fatalf("%+v, %d are reconciled, %s fails", now, queue.Len(), some(g.order.failed()))
 			}
 			mend(g, began[0])
@@ -144,7 +140,7 @@ func TestFailureStops(t *testing.T) {
 // TestUnprovenFailure verifies that an instance that did not serve before occupies a slot while it
 // rolls, and does not stop others if it fails.
 func TestUnprovenFailure(t *testing.T) {
-	g, queue := newGate(t, 3)
+	g, queue := newGate(t, many("shop", 3))
 	g.Report(objectOf(0), Outside, false)
 	g.Ask(objectOf(1), WaitingUnready)
 	g.Report(objectOf(2), WaitingUnready, false)
@@ -154,7 +150,7 @@ func TestUnprovenFailure(t *testing.T) {
 		t.Fatal("two roll at a time")
 	}
 	g.Report(first, Failed, false)
-	if second := next(t, queue); second == first || g.state.Sum.Failed != 0 {
+	if second := next(t, queue); second == first || g.state.Sum[Failed] != 0 {
 		t.Errorf("%s begins, %+v", second, g.state)
 	}
 }
@@ -162,23 +158,21 @@ func TestUnprovenFailure(t *testing.T) {
 // TestReportBehindTurn verifies that an object keeps its slot if a reconcile that started before
 // the admission reports it as waiting.
 func TestReportBehindTurn(t *testing.T) {
-	g, queue := newGate(t, 2)
+	g, queue := newGate(t, many("shop", 2))
 	g.Ask(objectOf(0), Waiting)
 	g.Report(objectOf(1), Outside, false)
 	if next(t, queue) != objectOf(0) {
 		t.Fatal("it does not begin")
 	}
 	g.Report(objectOf(0), Waiting, false)
-	if !g.Ask(objectOf(0), Waiting) || g.state.Sum.Rolling != 1 {
+	if !g.Ask(objectOf(0), Waiting) || g.state.Sum[Rolling] != 1 {
 		t.Errorf("its turn was lost: %+v", g.state)
 	}
 }
 
 // rollAll starts admitted instances until none is left. It completes an instance if may returns
 // true. It returns the number of completed instances by namespace.
-func rollAll(
-	t *testing.T, g *Gate, queue workqueue.TypedRateLimitingInterface[reconcile.Request], may func(types.NamespacedName) bool,
-) map[string]int {
+func rollAll(t *testing.T, g *Gate, queue queue, may func(types.NamespacedName) bool) map[string]int {
 	t.Helper()
 	rolled := map[string]int{}
 	for queue.Len() > 0 {
@@ -212,7 +206,7 @@ func TestTenantHoldsUpNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mallory, shop, bank := many("mallory", theirs), many("shop", others), many("bank", others)
-			g, queue := newGateOf(t, mallory, shop, bank)
+			g, queue := newGate(t, mallory, shop, bank)
 			for _, object := range mallory {
 				if attack.group == Outside {
 					g.Report(object, attack.begin, false)
@@ -246,7 +240,7 @@ func TestTenantHoldsUpNoOther(t *testing.T) {
 // fails.
 func TestFailuresOfTwoNamespacesStop(t *testing.T) {
 	mallory, shop, bank := many("mallory", 3), many("shop", 3), many("bank", 3)
-	g, queue := newGateOf(t, mallory, shop, bank)
+	g, queue := newGate(t, mallory, shop, bank)
 	for _, object := range slices.Concat(mallory, shop, bank) {
 		g.Report(object, Waiting, false)
 	}
@@ -259,12 +253,12 @@ func TestFailuresOfTwoNamespacesStop(t *testing.T) {
 	for queue.Len() > 0 { // a third instance may start after the first failure
 		g.Report(next(t, queue), Outside, false)
 	}
-	if now := g.state; !tenPercent.Stopped(&now) || now.Sum.Waiting() < 6 {
+	if now := g.state; !tenPercent.Stopped(&now) || now.Sum.waiting() < 6 {
 		t.Errorf("%+v", now)
 	}
 	g.Forget(first) // a user repairs one of the two namespaces
 	rolled := rollAll(t, g, queue, func(types.NamespacedName) bool { return true })
-	if now := g.state.Sum; now.Waiting() != 2 || now.Failed != 1 || rolled[second.Namespace] > 0 {
+	if now := g.state.Sum; now.waiting() != 2 || now[Failed] != 1 || rolled[second.Namespace] > 0 {
 		t.Errorf("rolled %v, %+v", rolled, g.state)
 	}
 }
@@ -275,7 +269,7 @@ func TestFailuresOfTwoNamespacesStop(t *testing.T) {
 func TestSlotExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mallory, eve, shop := many("mallory", 3), many("eve", 1), many("shop", 1)
-		g, queue := newGateOf(t, mallory, eve, shop)
+		g, queue := newGate(t, mallory, eve, shop)
 		for _, object := range append(mallory, eve...) {
 			g.Report(object, Waiting, false)
 		}
@@ -286,14 +280,13 @@ func TestSlotExpires(t *testing.T) {
 			for _, object := range slow {
 				g.Report(object, Rolling, false)
 			}
-			overdue, expires := g.Expire(time.Now())
-			if left := time.Until(expires); len(overdue) > 0 || queue.Len() > 0 || left != SlotTime-time.Duration(minute)*time.Minute {
-				t.Fatalf("minute %d: %v are overdue, %d start, the next expires in %s", minute, overdue, queue.Len(), left)
+			if overdue := g.Expire(time.Now()); len(overdue) > 0 || queue.Len() > 0 {
+				t.Fatalf("minute %d: %v are overdue, %d start", minute, overdue, queue.Len())
 			}
 			time.Sleep(time.Minute)
 		}
-		if overdue, expires := g.Expire(time.Now()); len(overdue) != 2 || !expires.IsZero() {
-			t.Fatalf("%v are overdue, next at %s", overdue, expires)
+		if overdue := g.Expire(time.Now()); len(overdue) != 2 {
+			t.Fatalf("%v are overdue", overdue)
 		}
 		if started := next(t, queue); started != shop[0] || queue.Len() > 0 {
 			t.Fatalf("%s starts, and %d more", started, queue.Len())
@@ -304,7 +297,7 @@ func TestSlotExpires(t *testing.T) {
 			}
 			g.Report(object, Rolling, false)
 		}
-		if now := g.state.Sum; now.Overdue != 2 || now.Rolling != 1 || now.Failed != 0 {
+		if now := g.state.Sum; now[Overdue] != 2 || now[Rolling] != 1 || now[Failed] != 0 {
 			t.Errorf("%+v", now)
 		}
 		g.Report(shop[0], Outside, false)
@@ -321,32 +314,30 @@ func TestSlotExpires(t *testing.T) {
 	})
 }
 
-// TestFailureTakesTime verifies that a temporary failure gives an instance no additional time.
-func TestFailureTakesTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, _ := newGate(t, 1)
-		g.Report(objectOf(0), Rolling, false)
-		time.Sleep(SlotTime / 2)
-		g.Report(objectOf(0), Failed, false)
-		g.Report(objectOf(0), Rolling, false)
-		if overdue, expires := g.Expire(time.Now()); len(overdue) > 0 || time.Until(expires) != SlotTime/2 {
-			t.Errorf("%v are overdue, the next in %s", overdue, time.Until(expires))
-		}
-	})
-}
-
-// TestWaitingTakesNoTime verifies that an instance gets its full time, however long it waited
-// before it started.
-func TestWaitingTakesNoTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, _ := newGate(t, 1)
-		g.Report(objectOf(1), Failed, false)
-		g.Report(objectOf(0), Waiting, false)
-		time.Sleep(2 * SlotTime)
-		g.Report(objectOf(0), Rolling, false)
-		g.Report(objectOf(1), Outside, false)
-		if overdue, expires := g.Expire(time.Now()); len(overdue) > 0 || time.Until(expires) != SlotTime {
-			t.Errorf("%v are overdue, the next in %s", overdue, time.Until(expires))
-		}
-	})
+// TestTimeInSlot verifies that a temporary failure gives an instance no additional time, and that
+// it gets its full time, however long it waited before it started.
+func TestTimeInSlot(t *testing.T) {
+	for name, test := range map[string]struct {
+		before Place
+		left   time.Duration
+	}{"it failed": {Rolling, SlotTime / 2}, "it waited": {Waiting, SlotTime}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, _ := newGate(t, many("shop", 1))
+				g.Report(objectOf(1), Failed, false)
+				g.Report(objectOf(0), test.before, false)
+				time.Sleep(SlotTime / 2)
+				if test.before == Rolling {
+					g.Report(objectOf(0), Failed, false)
+				}
+				g.Report(objectOf(0), Rolling, false)
+				if overdue := g.Expire(time.Now().Add(test.left - 1)); len(overdue) > 0 {
+					t.Errorf("%v are overdue too early", overdue)
+				}
+				if overdue := g.Expire(time.Now().Add(test.left)); len(overdue) != 1 {
+					t.Errorf("%v are overdue", overdue)
+				}
+			})
+		})
+	}
 }

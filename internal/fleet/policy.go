@@ -48,45 +48,37 @@ func (p Policy) Next(s *State) (namespace string, from Place) {
 		return "", Outside
 	}
 
-	next, found := s.ready.Min()
-	if p.awaitsCanaries(s) {
-		next, found = p.nextCanary(s)
+	next, exists := s.ready.Min()
+	if canary, canStart, awaited := p.nextCanary(s); awaited {
+		next, exists = canary, canStart
 	}
-	if !found || next.rolling >= limit {
+	if !exists || next.rolling >= limit {
 		return "", Outside
 	}
 	return next.namespace, s.Namespaces[next.namespace].next()
 }
 
-// nextCanary returns the namespace of CanaryNamespaces that starts the next canary.
-func (p Policy) nextCanary(s *State) (next load, found bool) {
+// nextCanary returns the namespace of CanaryNamespaces that starts the next canary, if one can
+// start, and whether all namespaces wait for these canaries.
+func (p Policy) nextCanary(s *State) (next load, canStart, awaited bool) {
 	for name := range p.CanaryNamespaces {
 		counts := s.Namespaces[name]
-		candidate := load{counts.Rolling, name}
-		if counts.next() == WaitingCanary && (!found || candidate.before(next)) {
-			next, found = candidate, true
+		awaited = awaited || counts[rollingCanary] > 0
+		candidate := load{counts[Rolling], name}
+		if counts.next() == WaitingCanary && (!canStart || candidate.before(next)) {
+			next, canStart = candidate, true
 		}
 	}
-	return next, found
+	return next, canStart, awaited || canStart
 }
 
 // Stopped reports whether failures stop the rollout for all namespaces.
 func (p Policy) Stopped(s *State) bool {
 	canaries := 0
 	for name := range p.CanaryNamespaces {
-		canaries += s.Namespaces[name].FailedCanaries
+		canaries += s.Namespaces[name][failedCanary]
 	}
 	return p.FailureThreshold > 0 && (s.failing >= p.FailureThreshold || canaries > 0)
-}
-
-// awaitsCanaries reports whether all namespaces wait for canaries in CanaryNamespaces.
-func (p Policy) awaitsCanaries(s *State) bool {
-	for name := range p.CanaryNamespaces {
-		if counts := s.Namespaces[name]; counts.RollingCanaries > 0 || !counts.stuck() && counts.Canaries > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // slots returns the number of instances that may roll at a time, and the limit of a single

@@ -23,23 +23,23 @@ func TestNextInOneNamespace(t *testing.T) {
 		unseen, all int
 		want        Place
 	}{
-		"none waits":                           {counts: Counts{}, want: Outside},
-		"a slot is free":                       {counts: Counts{Ready: 28, Rolling: 2}, want: Waiting},
-		"no slot is free":                      {counts: Counts{Ready: 27, Rolling: 3}, want: Outside},
-		"more roll than may after a restart":   {counts: Counts{Ready: 27, Rolling: 4}, want: Outside},
-		"one slot at least":                    {counts: Counts{Ready: 5}, all: 5, want: Waiting},
-		"one slot is taken":                    {counts: Counts{Ready: 4, Rolling: 1}, all: 5, want: Outside},
-		"not all were seen":                    {counts: Counts{Ready: 29}, unseen: 1, want: Outside},
-		"one has failed":                       {counts: Counts{Ready: 29, Failed: 1}, want: Outside},
-		"one is overdue":                       {counts: Counts{Ready: 29, Overdue: 1}, want: Outside},
-		"canaries go first":                    {counts: Counts{Canaries: 2, Ready: 20}, want: WaitingCanary},
-		"canaries are bounded too":             {counts: Counts{Canaries: 9, Ready: 20, Rolling: 3, RollingCanaries: 3}, want: Outside},
-		"others wait for canaries":             {counts: Counts{Ready: 20, Rolling: 1, RollingCanaries: 1}, want: Outside},
-		"canaries do not wait for each other":  {counts: Counts{Canaries: 2, Rolling: 1, RollingCanaries: 1}, want: WaitingCanary},
-		"a canary that came later":             {counts: Counts{Canaries: 1, Ready: 20, Rolling: 2}, want: WaitingCanary},
-		"what does not serve comes last":       {counts: Counts{Ready: 1, Unready: 20}, want: Waiting},
-		"what does not serve":                  {counts: Counts{Unready: 20, Rolling: 1}, want: WaitingUnready},
-		"what does not serve waits for canary": {counts: Counts{Unready: 20, Rolling: 1, RollingCanaries: 1}, want: Outside},
+		"none waits":                {counts: Counts{}, want: Outside},
+		"a slot is free":            {counts: Counts{Waiting: 28, Rolling: 2}, want: Waiting},
+		"no slot is free":           {counts: Counts{Waiting: 27, Rolling: 3}, want: Outside},
+		"more roll after a restart": {counts: Counts{Waiting: 27, Rolling: 4}, want: Outside},
+		"one slot at least":         {counts: Counts{Waiting: 5}, all: 5, want: Waiting},
+		"one slot is taken":         {counts: Counts{Waiting: 4, Rolling: 1}, all: 5, want: Outside},
+		"not all were seen":         {counts: Counts{Waiting: 29}, unseen: 1, want: Outside},
+		"one has failed":            {counts: Counts{Waiting: 29, Failed: 1}, want: Outside},
+		"one is overdue":            {counts: Counts{Waiting: 29, Overdue: 1}, want: Outside},
+		"canaries go first":         {counts: Counts{WaitingCanary: 2, Waiting: 20}, want: WaitingCanary},
+		"canaries are bounded too":  {counts: Counts{WaitingCanary: 9, Waiting: 20, Rolling: 3, rollingCanary: 3}, want: Outside},
+		"others wait for canaries":  {counts: Counts{Waiting: 20, Rolling: 1, rollingCanary: 1}, want: Outside},
+		"canaries do not wait":      {counts: Counts{WaitingCanary: 2, Rolling: 1, rollingCanary: 1}, want: WaitingCanary},
+		"a canary that came later":  {counts: Counts{WaitingCanary: 1, Waiting: 20, Rolling: 2}, want: WaitingCanary},
+		"unready comes last":        {counts: Counts{Waiting: 1, WaitingUnready: 20}, want: Waiting},
+		"what does not serve":       {counts: Counts{WaitingUnready: 20, Rolling: 1}, want: WaitingUnready},
+		"unready waits for canary":  {counts: Counts{WaitingUnready: 20, Rolling: 1, rollingCanary: 1}, want: Outside},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.all == 0 {
@@ -74,39 +74,39 @@ func TestNextBetweenNamespaces(t *testing.T) {
 	chosen.CanaryNamespaces = sets.New("mallory", "staging")
 	first.FailureThreshold, third.FailureThreshold, never.FailureThreshold = 1, 3, 0
 	one.MaxUnavailable = intstr.FromInt32(1)
-	waits, failed, slow := Counts{Ready: 5}, Counts{Ready: 5, Failed: 1}, Counts{Ready: 5, Overdue: 1}
+	waits, failed, slow := Counts{Waiting: 5}, Counts{Waiting: 5, Failed: 1}, Counts{Waiting: 5, Overdue: 1}
 	for name, test := range map[string]struct {
 		policy     Policy
 		all        int
 		namespaces by
 		want       string
 	}{
-		"fewer slots go first":        {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 2}, "shop": {Ready: 8, Rolling: 1}}, "shop"},
-		"all slots but one are held":  {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 9}, "shop": {Rolling: 1}}, ""},
-		"the last slot is another's":  {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 9}, "shop": waits}, "shop"},
-		"started without asking":      {tenPercent, 100, by{"mallory": {Rolling: 50}, "shop": waits}, "shop"},
-		"no other takes part":         {tenPercent, 100, by{"mallory": {Ready: 90, Rolling: 9}}, "mallory"},
-		"the other waits for itself":  {tenPercent, 100, by{"mallory": failed, "shop": {Ready: 90, Rolling: 9}}, "shop"},
-		"a small cluster":             {tenPercent, 5, by{"mallory": {Rolling: 1, Ready: 3}, "shop": waits}, "shop"},
-		"a bound of one":              {one, 100, by{"mallory": {Rolling: 1, Ready: 3}, "shop": waits}, "shop"},
-		"a bound of one, two hold it": {one, 100, by{"mallory": {Rolling: 1}, "shop": {Ready: 3, Rolling: 1}}, ""},
-		"a failure":                   {tenPercent, 100, by{"mallory": failed, "shop": waits}, "shop"},
-		"a slow one":                  {tenPercent, 100, by{"mallory": slow, "shop": waits}, "shop"},
-		"failures in two":             {tenPercent, 100, by{"mallory": failed, "shop": failed, "bank": waits}, ""},
-		"slow ones in two":            {tenPercent, 100, by{"mallory": slow, "shop": slow, "bank": waits}, "bank"},
-		"threshold 1":                 {first, 100, by{"mallory": failed, "shop": waits}, ""},
-		"threshold 3":                 {third, 100, by{"mallory": failed, "shop": failed, "bank": waits}, "bank"},
-		"threshold 0":                 {never, 100, by{"mallory": failed, "shop": failed, "bank": waits}, "bank"},
-		"threshold 0, not itself":     {never, 100, by{"mallory": failed, "shop": {Rolling: 1}}, ""},
-		"a canary that waits":         {tenPercent, 100, by{"mallory": {Canaries: 2, Rolling: 1, RollingCanaries: 1}, "shop": waits}, "shop"},
-		"a canary that rolls":         {tenPercent, 100, by{"mallory": {Ready: 3, Rolling: 1, RollingCanaries: 1}, "shop": waits}, "shop"},
-		"a canary that fails":         {tenPercent, 100, by{"mallory": {Failed: 1, FailedCanaries: 1}, "shop": waits}, "shop"},
-		"chosen canary, waits":        {chosen, 100, by{"mallory": {Canaries: 1, Rolling: 1, RollingCanaries: 1}, "shop": waits}, "mallory"},
-		"chosen canary, rolls":        {chosen, 100, by{"mallory": {Rolling: 1, RollingCanaries: 1}, "shop": waits}, ""},
-		"chosen canary, is slow":      {chosen, 100, by{"mallory": {Overdue: 1, Canaries: 1}, "shop": waits}, "shop"},
-		"chosen canary, fails":        {chosen, 100, by{"mallory": {Failed: 1, FailedCanaries: 1}, "shop": waits}, ""},
-		"chosen namespace, no canary": {chosen, 100, by{"mallory": failed, "shop": waits}, "shop"},
-		"canary that nobody chose":    {chosen, 100, by{"mallory": {Ready: 1, Rolling: 1}, "shop": {Canaries: 1}}, "shop"},
+		"fewer slots go first":   {tenPercent, 100, by{"mallory": {Waiting: 90, Rolling: 2}, "shop": {Waiting: 8, Rolling: 1}}, "shop"},
+		"all but one are held":   {tenPercent, 100, by{"mallory": {Waiting: 90, Rolling: 9}, "shop": {Rolling: 1}}, ""},
+		"the last is another's":  {tenPercent, 100, by{"mallory": {Waiting: 90, Rolling: 9}, "shop": waits}, "shop"},
+		"started without asking": {tenPercent, 100, by{"mallory": {Rolling: 50}, "shop": waits}, "shop"},
+		"no other takes part":    {tenPercent, 100, by{"mallory": {Waiting: 90, Rolling: 9}}, "mallory"},
+		"the other is stuck":     {tenPercent, 100, by{"mallory": failed, "shop": {Waiting: 90, Rolling: 9}}, "shop"},
+		"a small cluster":        {tenPercent, 5, by{"mallory": {Rolling: 1, Waiting: 3}, "shop": waits}, "shop"},
+		"a bound of one":         {one, 100, by{"mallory": {Rolling: 1, Waiting: 3}, "shop": waits}, "shop"},
+		"a bound of one, held":   {one, 100, by{"mallory": {Rolling: 1}, "shop": {Waiting: 3, Rolling: 1}}, ""},
+		"a failure":              {tenPercent, 100, by{"mallory": failed, "shop": waits}, "shop"},
+		"a slow one":             {tenPercent, 100, by{"mallory": slow, "shop": waits}, "shop"},
+		"failures in two":        {tenPercent, 100, by{"mallory": failed, "shop": failed, "bank": waits}, ""},
+		"slow ones in two":       {tenPercent, 100, by{"mallory": slow, "shop": slow, "bank": waits}, "bank"},
+		"threshold 1":            {first, 100, by{"mallory": failed, "shop": waits}, ""},
+		"threshold 3":            {third, 100, by{"mallory": failed, "shop": failed, "bank": waits}, "bank"},
+		"threshold 0":            {never, 100, by{"mallory": failed, "shop": failed, "bank": waits}, "bank"},
+		"threshold 0, itself":    {never, 100, by{"mallory": failed, "shop": {Rolling: 1}}, ""},
+		"a canary that waits":    {tenPercent, 100, by{"mallory": {WaitingCanary: 2, Rolling: 1, rollingCanary: 1}, "shop": waits}, "shop"},
+		"a canary that rolls":    {tenPercent, 100, by{"mallory": {Waiting: 3, Rolling: 1, rollingCanary: 1}, "shop": waits}, "shop"},
+		"a canary that fails":    {tenPercent, 100, by{"mallory": {Failed: 1, failedCanary: 1}, "shop": waits}, "shop"},
+		"chosen canary, waits":   {chosen, 100, by{"mallory": {WaitingCanary: 1, Rolling: 1, rollingCanary: 1}, "shop": waits}, "mallory"},
+		"chosen canary, rolls":   {chosen, 100, by{"mallory": {Rolling: 1, rollingCanary: 1}, "shop": waits}, ""},
+		"chosen canary, is slow": {chosen, 100, by{"mallory": {Overdue: 1, WaitingCanary: 1}, "shop": waits}, "shop"},
+		"chosen canary, fails":   {chosen, 100, by{"mallory": {Failed: 1, failedCanary: 1}, "shop": waits}, ""},
+		"chosen, no canary":      {chosen, 100, by{"mallory": failed, "shop": waits}, "shop"},
+		"canary not chosen":      {chosen, 100, by{"mallory": {Waiting: 1, Rolling: 1}, "shop": {WaitingCanary: 1}}, "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := stateOf(test.all, 0, test.namespaces)

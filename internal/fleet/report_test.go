@@ -53,7 +53,7 @@ func (f *flaky) keep(objects int) {
 	f.objects = objects
 }
 
-func (f *flaky) Set(_ context.Context, status metav1.ConditionStatus, reason, _ string) error {
+func (f *flaky) set(_ context.Context, status metav1.ConditionStatus, reason, _ string) error {
 	if f.conditionFailures--; f.conditionFailures >= 0 {
 		return errors.New("conflict")
 	}
@@ -63,10 +63,21 @@ func (f *flaky) Set(_ context.Context, status metav1.ConditionStatus, reason, _ 
 	return nil
 }
 
-func (f *flaky) Instances(waiting, rolling, overdue, failed int) {
+func (f *flaky) instances(waiting, rolling, overdue, failed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counts = [4]int{waiting, rolling, overdue, failed}
+}
+
+// report starts a Reporter, which ends with the test.
+func (f *flaky) report(t *testing.T, g *Gate) {
+	t.Helper()
+	reporter := &Reporter{Gate: g, Names: f.names, SetCondition: f.set, Instances: f.instances, Log: logr.Discard()}
+	go func() {
+		if err := reporter.Start(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
 }
 
 // TestReporter verifies that each step is reported to OLM once, and none before all objects were
@@ -75,10 +86,7 @@ func TestReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &flaky{objects: 3, listFailures: 2, conditionFailures: 2}
 		g := New(Policy{MaxUnavailable: intstr.FromInt32(1), FailureThreshold: DefaultFailureThreshold})
-		reporter := &Reporter{Gate: g, Names: f.names, Condition: f, Metrics: f, Log: logr.Discard()}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- reporter.Start(ctx) }()
+		f.report(t, g)
 		expect := func(counts [4]int, told ...string) {
 			t.Helper()
 			synctest.Wait()
@@ -89,11 +97,11 @@ func TestReporter(t *testing.T) {
 		const rolling, stopped, idle = "False " + ReasonRolling, "False " + ReasonStopped, "True " + ReasonIdle
 
 		g.Report(objectOf(0), Outside, false)
-		time.Sleep(3 * retryAfter)
+		time.Sleep(3 * reportEvery)
 		g.Report(objectOf(1), Outside, false)
 		expect([4]int{})
 		g.Ask(objectOf(2), Waiting)
-		time.Sleep(3 * retryAfter)
+		time.Sleep(3 * reportEvery)
 		expect([4]int{0, 1, 0, 0}, rolling)
 		g.Report(objectOf(2), Failed, false)
 		expect([4]int{0, 0, 0, 1}, rolling, stopped)
@@ -103,10 +111,6 @@ func TestReporter(t *testing.T) {
 		expect([4]int{0, 1, 0, 0}, rolling, stopped, rolling)
 		g.Report(objectOf(2), Outside, false)
 		expect([4]int{}, rolling, stopped, rolling, idle)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -116,14 +120,11 @@ func TestReporter(t *testing.T) {
 func TestDeletedSinceList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, f := New(tenPercent), &flaky{objects: 3}
-		reporter := &Reporter{Gate: g, Names: f.names, Condition: f, Metrics: f, Log: logr.Discard()}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- reporter.Start(ctx) }()
+		f.report(t, g)
 		synctest.Wait()
 		g.Ask(objectOf(1), Waiting)
 		f.keep(2) // web-2 is gone
-		time.Sleep(3 * retryAfter)
+		time.Sleep(3 * reportEvery)
 		if g.Ask(objectOf(1), Waiting) {
 			t.Errorf("an instance starts before web-0 was seen: %+v", stateNow(g))
 		}
@@ -131,12 +132,8 @@ func TestDeletedSinceList(t *testing.T) {
 		if !g.Ask(objectOf(1), Waiting) {
 			t.Errorf("no instance starts: %+v", stateNow(g))
 		}
-		if state := stateNow(g); state.All != 2 || g.Waits() {
+		if state := stateNow(g); state.All != 2 || g.waits() {
 			t.Errorf("state %+v", state)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }
@@ -147,11 +144,8 @@ func TestReporterBoundsTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mallory, eve, shop := many("mallory", 2), many("eve", 1), many("shop", 2)
 		f := &flaky{}
-		g, queue := newGateOf(t, mallory, eve, shop)
-		reporter := &Reporter{Gate: g, Names: f.names, Condition: f, Metrics: f, Log: logr.Discard()}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- reporter.Start(ctx) }()
+		g, queue := newGate(t, mallory, eve, shop)
+		f.report(t, g)
 		for _, object := range shop {
 			g.Report(object, Outside, false)
 		}
@@ -188,10 +182,6 @@ func TestReporterBoundsTenants(t *testing.T) {
 		synctest.Wait()
 		if _, told := f.reported(); told[len(told)-1] != "True "+ReasonReleased {
 			t.Errorf("OLM was told %q", told)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -3,8 +3,10 @@ package fleet
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/google/btree"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // degree is the degree of the B-trees.
@@ -26,8 +28,7 @@ type State struct {
 	// parts, going, and failing are the numbers of namespaces that take part, that are not stuck,
 	// and that have failures.
 	parts, going, failing int
-	// rolling has the namespaces that hold slots, and ready has those that can start an instance,
-	// both in the order of load.
+	// rolling has the namespaces that hold slots, and ready has those that can start an instance.
 	rolling, ready *btree.BTreeG[load]
 }
 
@@ -71,16 +72,26 @@ func (s *State) index(namespace string, counts Counts, step int) {
 	if !counts.stuck() {
 		s.going += step
 	}
-	if counts.Failed > 0 {
+	if counts[Failed] > 0 {
 		s.failing += step
 	}
-	key := load{counts.Rolling, namespace}
-	if counts.Rolling > 0 {
+
+	key := load{counts[Rolling], namespace}
+	if counts[Rolling] > 0 {
 		put(s.rolling, key, step)
 	}
 	if counts.next() != Outside {
 		put(s.ready, key, step)
 	}
+}
+
+// held returns the number of slots that are not free. A namespace holds at most limit slots,
+// however many instances it has started without a slot. If one namespace exceeds the limit, which
+// is at least all slots but one, any other that rolls holds the last slot. So the others need no
+// limit.
+func (s *State) held(limit int) int {
+	most, _ := s.rolling.Max()
+	return min(most.rolling, limit) + s.Sum[Rolling] - most.rolling
 }
 
 // put adds a key to a tree, or deletes it if step is -1.
@@ -92,11 +103,52 @@ func put[K any](tree *btree.BTreeG[K], key K, step int) {
 	}
 }
 
-// held returns the number of slots that are not free. A namespace holds at most limit slots,
-// however many instances it has started without a slot. If one namespace exceeds the limit, which
-// is at least all slots but one, any other that rolls holds the last slot. So the others need no
-// limit.
-func (s *State) held(limit int) int {
-	most, _ := s.rolling.Max()
-	return min(most.rolling, limit) + s.Sum.Rolling - most.rolling
+// order has the instances whose places count.
+type order struct{ *btree.BTreeG[entry] }
+
+// entry is an instance in the order of places.
+type entry struct {
+	place Place
+	// since is when the instance started if it is Rolling, and zero otherwise.
+	since  time.Time
+	object types.NamespacedName
+}
+
+// before orders instances by place. Instances that hold slots are in the order of their starts, and
+// others in the order of their names.
+func (e entry) before(other entry) bool {
+	return cmp.Or(cmp.Compare(e.place, other.place), e.since.Compare(other.since),
+		strings.Compare(e.object.Namespace, other.object.Namespace), strings.Compare(e.object.Name, other.object.Name)) < 0
+}
+
+// first returns the first instance of a namespace that waits in a place.
+func (o order) first(namespace string, place Place) (first types.NamespacedName, exists bool) {
+	o.AscendGreaterOrEqual(entry{place: place, object: types.NamespacedName{Namespace: namespace}}, func(e entry) bool {
+		if exists = e.place == place && e.object.Namespace == namespace; exists {
+			first = e.object
+		}
+		return false
+	})
+	return first, exists
+}
+
+// failed returns some failed instances, at most one more than a message names.
+func (o order) failed() (objects []types.NamespacedName) {
+	o.AscendRange(entry{place: Failed}, entry{place: Failed + 1}, func(e entry) bool {
+		objects = append(objects, e.object)
+		return len(objects) <= maxNamed
+	})
+	return objects
+}
+
+// expired returns the instances that have held their slots for SlotTime.
+func (o order) expired(now time.Time) (overdue []types.NamespacedName) {
+	o.AscendRange(entry{place: Rolling}, entry{place: Rolling + 1}, func(e entry) bool {
+		if now.Sub(e.since) < SlotTime {
+			return false
+		}
+		overdue = append(overdue, e.object)
+		return true
+	})
+	return overdue
 }

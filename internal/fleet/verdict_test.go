@@ -14,52 +14,48 @@ import (
 func TestVerdict(t *testing.T) {
 	third, never := tenPercent, tenPercent
 	third.FailureThreshold, never.FailureThreshold = 3, 0
-	waits, failed, slow := Counts{Ready: 9}, Counts{Ready: 9, Failed: 9}, Counts{Ready: 9, Overdue: 9}
+	waits, failed, slow := Counts{Waiting: 9}, Counts{Waiting: 9, Failed: 9}, Counts{Waiting: 9, Overdue: 9}
 	for name, test := range map[string]struct {
 		policy     Policy
 		namespaces by
 		unseen     int
-		unknown    bool
-		// before and after are the reasons before and after HoldTime.
+		// before and after are the reasons before and after HoldTime, or "" if none is reported.
 		before, after string
 	}{
-		"idle":                      {tenPercent, by{}, 0, false, ReasonIdle, ReasonIdle},
-		"starting":                  {tenPercent, by{}, 1, true, ReasonIdle, ReasonIdle},
-		"one namespace waits":       {tenPercent, by{"mallory": waits}, 0, false, ReasonRolling, ReasonReleased},
-		"one namespace rolls":       {tenPercent, by{"mallory": {Rolling: 1}}, 0, false, ReasonRolling, ReasonReleased},
-		"one namespace fails":       {tenPercent, by{"mallory": failed}, 0, false, ReasonStopped, ReasonReleased},
-		"one namespace is slow":     {tenPercent, by{"mallory": slow}, 0, false, ReasonRolling, ReasonReleased},
-		"its canary fails":          {tenPercent, by{"mallory": {Failed: 1, FailedCanaries: 1}}, 0, false, ReasonStopped, ReasonReleased},
-		"one fails and one rolls":   {tenPercent, by{"mallory": failed, "shop": {Rolling: 1}}, 0, false, ReasonStopped, ReasonReleased},
-		"one is slow and one rolls": {tenPercent, by{"mallory": slow, "shop": waits}, 0, false, ReasonRolling, ReasonReleased},
-		"two roll":                  {tenPercent, by{"mallory": {Rolling: 1}, "shop": waits}, 0, false, ReasonRolling, ReasonRolling},
-		"two fail":                  {tenPercent, by{"mallory": failed, "shop": failed}, 0, false, ReasonStopped, ReasonStopped},
-		"two fail, three may":       {third, by{"mallory": failed, "shop": failed}, 0, false, ReasonStopped, ReasonReleased},
-		"two fail, all may":         {never, by{"mallory": failed, "shop": failed}, 0, false, ReasonStopped, ReasonReleased},
-		"not all were seen":         {tenPercent, by{"mallory": waits}, 1, false, ReasonRolling, ReasonReleased},
+		"idle":                 {tenPercent, by{}, 0, ReasonIdle, ReasonIdle},
+		"starting":             {tenPercent, by{}, 1, "", ""},
+		"one waits":            {tenPercent, by{"mallory": waits}, 0, ReasonRolling, ReasonReleased},
+		"one rolls":            {tenPercent, by{"mallory": {Rolling: 1}}, 0, ReasonRolling, ReasonReleased},
+		"one fails":            {tenPercent, by{"mallory": failed}, 0, ReasonStopped, ReasonReleased},
+		"one is slow":          {tenPercent, by{"mallory": slow}, 0, ReasonRolling, ReasonReleased},
+		"its canary fails":     {tenPercent, by{"mallory": {Failed: 1, failedCanary: 1}}, 0, ReasonStopped, ReasonReleased},
+		"one fails, one rolls": {tenPercent, by{"mallory": failed, "shop": {Rolling: 1}}, 0, ReasonStopped, ReasonReleased},
+		"one slow, one rolls":  {tenPercent, by{"mallory": slow, "shop": waits}, 0, ReasonRolling, ReasonReleased},
+		"two roll":             {tenPercent, by{"mallory": {Rolling: 1}, "shop": waits}, 0, ReasonRolling, ReasonRolling},
+		"two fail":             {tenPercent, by{"mallory": failed, "shop": failed}, 0, ReasonStopped, ReasonStopped},
+		"two fail, three may":  {third, by{"mallory": failed, "shop": failed}, 0, ReasonStopped, ReasonReleased},
+		"two fail, all may":    {never, by{"mallory": failed, "shop": failed}, 0, ReasonStopped, ReasonReleased},
+		"not all were seen":    {tenPercent, by{"mallory": waits}, 1, ReasonRolling, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := stateOf(20, test.unseen, test.namespaces)
 			failing := ""
-			if state.Sum.Failed > 0 {
+			if state.Sum[Failed] > 0 {
 				failing = "mallory/web"
 			}
 			alone, now := holds{}, time.Now()
-			at := func(after time.Duration) timed { return test.policy.verdict(state, failing, alone, now.Add(after)) }
-			isTrue := func(of timed) bool { return of.status == metav1.ConditionTrue }
+			at := func(after time.Duration) verdict { return test.policy.verdict(state, failing, alone, now.Add(after)) }
+			isTrue := func(of verdict) bool { return of.status == metav1.ConditionTrue }
 
 			first := at(0)
-			if first.reason != test.before || first.known == test.unknown || isTrue(first) != (test.before == ReasonIdle) {
+			if first.reason != test.before || isTrue(first) != (test.before == ReasonIdle) {
 				t.Errorf("%+v", first)
-			}
-			if test.after == ReasonReleased && !first.ends.Equal(now.Add(HoldTime)) {
-				t.Errorf("ends at %s", first.ends)
 			}
 			if last := at(HoldTime - 1); last != first {
 				t.Errorf("%+v before the hour has passed, want %+v", last, first)
 			}
 			after := at(HoldTime)
-			if after.reason != test.after || isTrue(after) && after.known != (test.unseen == 0) {
+			if after.reason != test.after || isTrue(after) != (test.after == ReasonIdle || test.after == ReasonReleased) {
 				t.Errorf("%+v after an hour", after)
 			}
 

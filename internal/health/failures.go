@@ -1,10 +1,11 @@
-// Package health evaluates Deployments and their Pods: what is wrong, and how far a rollout is. Its
-// functions are pure, except that the age of a sidecar is compared with the current time.
+// Package health evaluates Deployments and their Pods. It is pure, except that the age of a sidecar
+// is compared with the current time.
 package health
 
 import (
 	"fmt"
 	"regexp"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,38 +34,55 @@ func Failures(deployment *appsv1.Deployment, pods []*corev1.Pod) []failure.Failu
 			"the Deployment is paused, so its rollout does not continue: run kubectl -n %s rollout resume deployment/%s",
 			deployment.Namespace, deployment.Name)})
 	}
-	failing := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
-	if failing != nil && failing.Status == corev1.ConditionTrue {
+	if failing := conditionOf(deployment, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue); failing != nil {
 		out = append(out, notCreated(failing.Message))
 	}
-	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
-	if lacksReplicaSet(progressing) {
-		out = append(out, notCreated(progressing.Message))
+	stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse)
+	if lacksReplicaSet(stalled) {
+		out = append(out, notCreated(stalled.Message))
 	}
 	for _, pod := range pods {
 		if found := PodFailure(pod); found != nil {
 			out = append(out, *found)
 		}
 	}
-	if len(out) == 0 && progressing != nil && progressing.Status == corev1.ConditionFalse {
-		out = append(out, failure.Failure{Reason: v1alpha2.ReasonProgressDeadlineExceeded, Message: progressing.Message})
+	if len(out) == 0 && stalled != nil {
+		out = append(out, failure.Failure{Reason: v1alpha2.ReasonProgressDeadlineExceeded, Message: stalled.Message})
 	}
 	return out
 }
 
+// RolloutFailure returns why a rollout fails that started at a time, or nil if it may still
+// succeed. Failures that prove it are returned at once, all others once the progress deadline has
+// passed. The Pods are those of the newest ReplicaSet, which has an earlier Pod template while the
+// Deployment is paused, or its ReplicaSet cannot be created: then nothing fails.
+func RolloutFailure(deployment *appsv1.Deployment, newest []*corev1.Pod, began time.Time) *failure.Failure {
+	if deployment.Spec.Paused {
+		return nil
+	}
+	for _, pod := range newest {
+		if found := PodFailure(pod); found != nil && found.Certain {
+			return found
+		}
+	}
+	stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse)
+	if stalled == nil || stalled.LastUpdateTime.Time.Before(began) || lacksReplicaSet(stalled) {
+		return nil
+	}
+	return Worst(deployment, newest)
+}
+
 // lacksReplicaSet reports whether the Deployment controller could not create the ReplicaSet of the
-// Pod template (ReplicaSetCreateError of pkg/controller/deployment/util). It retries, and does not
-// observe the generation before that.
-func lacksReplicaSet(progressing *appsv1.DeploymentCondition) bool {
-	return progressing != nil && progressing.Status == corev1.ConditionFalse && progressing.Reason == "ReplicaSetCreateError"
+// Pod template. It retries, and does not observe the generation before that.
+func lacksReplicaSet(stalled *appsv1.DeploymentCondition) bool {
+	return stalled != nil && stalled.Reason == "ReplicaSetCreateError"
 }
 
 // refusedPod matches the start of the API server's message that it refuses a Pod. Any other message
 // is about a request that failed, for example because an admission webhook did not answer.
 var refusedPod = regexp.MustCompile(`^(Pods are forbidden|Pod "[^"]*" is invalid|admission webhook "[^"]+" denied the request)`)
 
-// notCreated returns the failure for the message of the ReplicaSet controller about a Pod that it
-// could not create.
+// notCreated returns the failure for the message of a controller that could not create an object.
 func notCreated(message string) failure.Failure {
 	message = randomPodName.ReplaceAllString(message, "Pods are ")
 	if reason := RefusalReason(message); reason != v1alpha2.ReasonForbidden || refusedPod.MatchString(message) {

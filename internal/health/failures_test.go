@@ -96,8 +96,8 @@ func TestReplicaSetIsNotCreated(t *testing.T) {
 		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ReplicaSetCreateError", LastUpdateTime: metav1.Now(),
 		Message: `Failed to create new replica set "web-5f": replicasets.apps "web-5f" is forbidden: exceeded quota: q`,
 	}}
-	if !RollsOut(deployment) || ProgressOf(deployment).Complete {
-		t.Errorf("progress is %+v", ProgressOf(deployment))
+	if progress := ProgressOf(deployment); !progress.Rolling {
+		t.Errorf("progress is %+v", progress)
 	}
 	found := Worst(deployment, nil)
 	if found == nil || found.Reason != v1alpha2.ReasonQuotaExceeded {

@@ -6,8 +6,7 @@ import (
 )
 
 // kubeletPasses matches the messages of a kubelet that waits for its caches, the API server, or the
-// container runtime. The container starts once the wait is over. None of these messages quotes a
-// Secret.
+// container runtime. None of them quotes a Secret.
 var kubeletPasses = regexp.MustCompile(`^(?:failed to sync (?:secret|configmap) cache: timed out waiting for the condition` +
 	`|object "[a-z0-9-]+"/"[a-z0-9.-]+" not registered` +
 	`|services have not yet been read at least once, cannot construct envvars` +
@@ -22,8 +21,7 @@ var safeOfKubelet = regexp.MustCompile(`^(?:(?:secret|configmap) "[a-z0-9.-]+" n
 	`|container has runAsNonRoot and image will run as root` +
 	`|container has runAsNonRoot and image has non-numeric user \([-_a-z0-9]+\), cannot verify user is non-root)$`)
 
-// runsAsRoot matches the messages of the kubelet about an image whose user is root, or whose user
-// it does not know. runAsUserRemedy ends a message about it.
+// runsAsRoot matches the messages of the kubelet about an image whose user is root or unknown.
 var runsAsRoot = regexp.MustCompile(`^container has runAsNonRoot and image (?:will run as root|has non-numeric user)`)
 
 const runAsUserRemedy = "; set spec.securityContext.runAsUser, for example 101, or use an image with a numeric USER that is not 0"
@@ -31,10 +29,8 @@ const runAsUserRemedy = "; set spec.securityContext.runAsUser, for example 101, 
 // Missing is an object, or a key of an object, that the kubelet did not find for an environment
 // variable.
 type Missing struct {
-	// Kind is "secret" or "configmap".
-	Kind string
-	// Name is the name of the object in the namespace of the Pod.
-	Name string
+	// Kind is "secret" or "configmap", and Name that of the object in the namespace of the Pod.
+	Kind, Name string
 	// Key is the missing key, or "" if the object itself is missing.
 	Key string
 }

@@ -17,9 +17,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// SidecarSettleSeconds is minReadySeconds of a Pod with sidecars. A sidecar has no probe. Without
-// this time a rollout would replace all Pods before a sidecar that crashes soon after its start is
-// noticed.
+// SidecarSettleSeconds is minReadySeconds of a Pod with sidecars, which have no probe. Otherwise a
+// rollout would replace all Pods before a sidecar that crashes soon after its start is noticed.
 const SidecarSettleSeconds = 10
 
 // PodFailure returns why a Pod does not serve, or nil if no failure is known.
@@ -30,19 +29,17 @@ func PodFailure(pod *corev1.Pod) *failure.Failure {
 			return &failure.Failure{Reason: v1alpha2.ReasonUnschedulable, Message: "no node can take a Pod: " + condition.Message}
 		}
 	}
-	secrets := withheldFrom(pod)
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
-		if found := containerFailure(status, hasSettled(status), secrets); found != nil {
+		if found := containerFailure(pod, status, hasSettled(status)); found != nil {
 			return found
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
 		status := &pod.Status.ContainerStatuses[i]
-		// A container that runs for a moment between two crashes has not recovered. It has passed
-		// no startup probe.
-		came := status.State.Running != nil && ptr.Deref(status.Started, false)
-		if found := containerFailure(status, status.Ready || came, secrets); found != nil {
+		// A container that runs for a moment between two crashes has passed no startup probe.
+		hasStarted := status.State.Running != nil && ptr.Deref(status.Started, false)
+		if found := containerFailure(pod, status, status.Ready || hasStarted); found != nil {
 			return found
 		}
 	}
@@ -50,8 +47,7 @@ func PodFailure(pod *corev1.Pod) *failure.Failure {
 }
 
 // hasSettled reports whether an init container has succeeded, or a sidecar has run for
-// SidecarSettleSeconds. A sidecar is ready as soon as it runs, also between two crashes. Other init
-// containers are ready once they have succeeded.
+// SidecarSettleSeconds. A sidecar is ready as soon as it runs, also between two crashes.
 func hasSettled(status *corev1.ContainerStatus) bool {
 	running := status.State.Running
 	return status.Ready && (running == nil || time.Since(running.StartedAt.Time) >= SidecarSettleSeconds*time.Second)
@@ -60,9 +56,9 @@ func hasSettled(status *corev1.ContainerStatus) bool {
 // kubeletRetries ends the message about an error of the kubelet that can pass.
 const kubeletRetries = "; the kubelet retries"
 
-// containerFailure returns why a container does not run, or nil if no failure is known or the
-// container has recovered. It withholds words that may quote a Secret.
-func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets withheld) *failure.Failure {
+// containerFailure returns why a container of a Pod does not run, or nil if no failure is known or
+// the container has recovered. It withholds words that may quote a Secret.
+func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus, recovered bool) *failure.Failure {
 	if recovered {
 		return nil
 	}
@@ -70,10 +66,9 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 		switch waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 			"RegistryUnavailable", "SignatureValidationFailed":
-			// The kubelet alternates between the error and "Back-off pulling ...: ErrImagePull: the
-			// error".
-			_, cause, found := strings.Cut(waiting.Message, "ErrImagePull: ")
-			if !found {
+			// The kubelet alternates between the error and "Back-off ...: ErrImagePull: the error".
+			_, cause, isBackOff := strings.Cut(waiting.Message, "ErrImagePull: ")
+			if !isBackOff {
 				cause = waiting.Message
 			}
 			whose := ""
@@ -84,7 +79,7 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 			return &failure.Failure{Reason: v1alpha2.ReasonImagePullFailed, Message: message, Certain: missingImage.MatchString(message)}
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			raw := podReference.ReplaceAllString(waiting.Message, "")
-			message, hint := secrets.fromKubelet(raw)
+			message, hint := publicFromKubelet(pod, raw)
 			passes := kubeletPasses.MatchString(raw)
 			switch {
 			case passes:
@@ -102,7 +97,7 @@ func containerFailure(status *corev1.ContainerStatus, recovered bool, secrets wi
 	if ended == nil {
 		return nil
 	}
-	line, hint := secrets.fromLog(nginxlog.TellingLine(ended.Message), status.Name)
+	line, hint := publicFromLog(pod, nginxlog.TellingLine(ended.Message), status.Name)
 	if refused := nginxVerdict(ended.ExitCode, line); refused != nil && status.Name == wellknown.OperandContainer {
 		refused.Message += hint
 		refused.Certain = refused.Certain || crashes(status) >= enoughCrashes

@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -18,6 +20,9 @@ type Progress struct {
 	// Complete reports whether all Pods are available, all have the newest Pod template, and no
 	// older Pod is left.
 	Complete bool
+	// Rolling reports whether the rollout of the newest Pod template has started and is not
+	// complete.
+	Rolling bool
 	// Stalled reports whether the Deployment's progress deadline has passed.
 	Stalled bool
 	// Reason and Message describe the progress in a condition.
@@ -26,59 +31,74 @@ type Progress struct {
 
 // ProgressOf returns the progress of a Deployment, which is nil if it does not exist.
 func ProgressOf(deployment *appsv1.Deployment) Progress {
+	out := Progress{Reason: v1alpha2.ReasonRolloutInProgress, Message: "the Deployment does not exist yet"}
 	if deployment == nil {
-		return Progress{Reason: v1alpha2.ReasonRolloutInProgress, Message: "the Deployment does not exist yet"}
+		return out
 	}
 	status, desired := deployment.Status, ptr.Deref(deployment.Spec.Replicas, 1)
-	if desired == 0 && status.ObservedGeneration == 0 && status.Replicas == 0 {
-		// A Deployment without Pods that requests none is complete before its controller has
-		// observed it.
-		return Progress{Complete: true, Reason: v1alpha2.ReasonRolloutInProgress, Message: "0 of 0 replicas are ready"}
-	}
-	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
+	stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse)
 	observed := status.ObservedGeneration >= deployment.Generation
-	if !observed && !lacksReplicaSet(progressing) {
-		return Progress{Desired: desired, Reason: v1alpha2.ReasonRolloutInProgress, Message: "the Deployment was changed, its rollout starts"}
+	out.Desired = desired
+	switch {
+	case desired == 0 && status.ObservedGeneration == 0 && status.Replicas == 0: // complete without its controller
+		out.Complete, out.Message = true, "0 of 0 replicas are ready"
+		return out
+	case !observed && !lacksReplicaSet(stalled):
+		out.Message = "the Deployment was changed, its rollout starts"
+		return out
 	}
-	out := Progress{
-		Desired: desired,
-		Reason:  v1alpha2.ReasonRolloutInProgress,
-		Message: fmt.Sprintf("%d of %d replicas are ready, %d updated", status.ReadyReplicas, desired, status.UpdatedReplicas),
-	}
-	if deployment.Spec.Paused {
-		out.Reason = v1alpha2.ReasonDeploymentPaused
-	}
+
 	rolledOut := status.UpdatedReplicas == desired && status.Replicas == desired
-	if progressing != nil {
-		out.Stalled = progressing.Status == corev1.ConditionFalse
-		if progressing.Reason == "NewReplicaSetAvailable" && rolledOut {
-			out.Reason = v1alpha2.ReasonReplicasUnavailable
-		}
-	}
 	out.Complete = observed && rolledOut && status.AvailableReplicas >= desired
-	if out.Complete {
-		out.Message = fmt.Sprintf("%d of %d replicas are ready", status.ReadyReplicas, desired)
+	out.Rolling, out.Stalled = !out.Complete, stalled != nil
+	out.Message = fmt.Sprintf("%d of %d replicas are ready", status.ReadyReplicas, desired)
+	if out.Rolling {
+		out.Message += fmt.Sprintf(", %d updated", status.UpdatedReplicas)
+	}
+	progressing := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionTrue)
+	switch {
+	case rolledOut && progressing != nil && progressing.Reason == "NewReplicaSetAvailable":
+		out.Reason = v1alpha2.ReasonReplicasUnavailable
+	case deployment.Spec.Paused:
+		out.Reason = v1alpha2.ReasonDeploymentPaused
 	}
 	return out
 }
 
-func deploymentCondition(deployment *appsv1.Deployment, conditionType appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+// consequences returns what this package, and a status, read of the status of a Deployment.
+func consequences(deployment *appsv1.Deployment) []any {
+	progress, status := ProgressOf(deployment), &deployment.Status
+	if progress.Complete {
+		progress.Reason = "" // no condition has the reason of a complete rollout
+	}
+	var deadline metav1.Time // it may have passed in an earlier rollout
+	if stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse); stalled != nil {
+		deadline = stalled.LastUpdateTime
+	}
+	return []any{
+		progress, Failures(deployment, nil), deadline, status.Replicas, status.ReadyReplicas, status.UpdatedReplicas,
+	}
+}
+
+// StatusChanged reports whether an earlier status of a Deployment had other consequences than the
+// present one, for the functions of this package and for the counts in a status. The Deployment
+// controller also changes times, and conditions that repeat the counts.
+func StatusChanged(deployment *appsv1.Deployment, before appsv1.DeploymentStatus) bool {
+	earlier := *deployment
+	earlier.Status = before
+	return !equality.Semantic.DeepEqual(consequences(&earlier), consequences(deployment))
+}
+
+// conditionOf returns the condition of a type that has a status, or nil.
+func conditionOf(
+	deployment *appsv1.Deployment, conditionType appsv1.DeploymentConditionType, status corev1.ConditionStatus,
+) *appsv1.DeploymentCondition {
 	for i := range deployment.Status.Conditions {
-		if deployment.Status.Conditions[i].Type == conditionType {
-			return &deployment.Status.Conditions[i]
+		if found := &deployment.Status.Conditions[i]; found.Type == conditionType && found.Status == status {
+			return found
 		}
 	}
 	return nil
-}
-
-// RollsOut reports whether a Deployment has started the rollout of its Pod template, and has not
-// completed it.
-func RollsOut(deployment *appsv1.Deployment) bool {
-	if deployment == nil || ProgressOf(deployment).Complete {
-		return false
-	}
-	observed := deployment.Status.ObservedGeneration >= deployment.Generation
-	return observed || lacksReplicaSet(deploymentCondition(deployment, appsv1.DeploymentProgressing))
 }
 
 // WantsPods reports whether a ReplicaSet requests Pods.

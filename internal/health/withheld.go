@@ -14,44 +14,32 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// withheld removes words that may quote a Secret from messages about a Pod, because more users may
-// read a status than Secrets or logs. For a Pod that may see a Secret it retains only the form of a
-// message, and replaces the values. The location in a message of nginx does not show where the
-// words come from: nginx reports a value of an included file at the end of the including block,
-// with the line of that end.
-type withheld struct {
-	// active reports whether the Pod may see a Secret. If it is false, all words are retained.
-	active bool
-	// namespace and instance are part of the command in the hint.
-	namespace, instance string
-}
+// More users may read a status than Secrets or logs. So a message about a Pod that may see a Secret
+// retains only its form, and its values are withheld. The location in a message of nginx does not
+// show where the words come from: nginx reports a value of an included file at the end of the
+// including block, with the line of that end.
 
-// withheldFrom returns what to withhold from messages about a Pod.
-func withheldFrom(pod *corev1.Pod) withheld {
-	return withheld{cached.MaySeeSecrets(pod), pod.Namespace, pod.Labels[wellknown.LabelInstance]}
-}
-
-// fromLog returns a line of a container's log without words that may quote a Secret, and a hint to
-// append to the message, or "" if no word was removed.
-func (w withheld) fromLog(line, container string) (safe, hint string) {
-	if !w.active || line == "" {
+// publicFromLog returns a line of a container's log without words that may quote a Secret, and a
+// hint to append to the message, or "" if no word was removed.
+func publicFromLog(pod *corev1.Pod, line, container string) (safe, hint string) {
+	if line == "" || !cached.MaySeeSecrets(pod) {
 		return line, ""
 	}
 	if safe = safeLine(line); safe == line {
 		return safe, ""
 	}
 	return safe, fmt.Sprintf(" (withheld, as it may quote a Secret; see: kubectl logs -n %s -l %s=%s -c %s --previous)",
-		w.namespace, wellknown.LabelInstance, w.instance, container)
+		pod.Namespace, wellknown.LabelInstance, pod.Labels[wellknown.LabelInstance], container)
 }
 
-// fromKubelet is fromLog for a message of the kubelet about a container that it cannot start. Such
-// a message quotes commands and paths with expanded environment variables.
-func (w withheld) fromKubelet(message string) (safe, hint string) {
-	if !w.active || safeOfKubelet.MatchString(message) {
+// publicFromKubelet is publicFromLog for a message of the kubelet about a container that it cannot
+// start. Such a message quotes commands and paths with expanded environment variables.
+func publicFromKubelet(pod *corev1.Pod, message string) (safe, hint string) {
+	if !cached.MaySeeSecrets(pod) || safeOfKubelet.MatchString(message) {
 		return message, ""
 	}
 	return elided, fmt.Sprintf(" (withheld, as it may quote a Secret; see: kubectl describe pods -n %s -l %s=%s)",
-		w.namespace, wellknown.LabelInstance, w.instance)
+		pod.Namespace, wellknown.LabelInstance, pod.Labels[wellknown.LabelInstance])
 }
 
 // elided replaces the words that are withheld.
@@ -64,14 +52,14 @@ func safeLine(line string) string {
 		return elided
 	}
 	location := ""
-	if found := nginxLocation.FindStringSubmatch(words); found != nil && isKnownFile(found[1]) && strings.Count(words, `"`)%2 == 0 {
-		words, location = strings.TrimSuffix(words, found[0]), found[0]
+	if at := nginxLocation.FindStringSubmatch(words); at != nil && isKnownFile(at[1]) && strings.Count(words, `"`)%2 == 0 {
+		words, location = strings.TrimSuffix(words, at[0]), at[0]
 	}
 	return "[emerg] " + safeWords(words) + location
 }
 
-// isKnownFile reports whether a file belongs to the configuration or can be a file of spec.files.
-// Their paths are public.
+// isKnownFile reports whether a file belongs to the configuration or to spec.files, whose paths are
+// public.
 func isKnownFile(name string) bool {
 	return name == path.Join(nginxconf.Directory, nginxconf.MainFile) || name == path.Join(nginxconf.Directory, nginxconf.ServersFile) ||
 		declaredFile.MatchString(name)
@@ -99,15 +87,13 @@ var (
 	// declaredFile matches the paths that spec.files can have in a container.
 	declaredFile = regexp.MustCompile(`^` + nginxconf.FilesDirectory + `/[A-Za-z0-9._/-]{1,127}$`)
 	quoted       = regexp.MustCompile(`"[^"]*"`)
-	// systemError matches the cause of a failed system call, such as " (2: No such file or
-	// directory)".
+	// systemError matches the cause of a failed system call: " (2: No such file or directory)".
 	systemError = regexp.MustCompile(` \(\d{1,3}: [A-Z][A-Za-z ]{2,60}\)$`)
 	// systemCallName matches the start of a message about a failed system call.
 	systemCallName = regexp.MustCompile(`^(?:still could not )?(?:bind|chown|connect|listen|mkdir|open|rename|socket|stat|write)\(\) `)
 	// nginxWords are nginx's own words that it writes in quotes.
 	nginxWords = []string{"{", "}", ";", ")", "on", "off", "if", "limit_except"}
-	// messageForms are nginx's messages about a configuration, with "" for each value. They have no
-	// values outside of quotes.
+	// messageForms are nginx's messages that have values only in quotes, with "" for each value.
 	messageForms = strings.Split(`"" cannot have URI part in location given by regular expression, `+
 		`or inside named location, or inside "" statement, or inside "" block
 "" directive invalid value

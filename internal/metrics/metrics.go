@@ -21,11 +21,8 @@ type Metrics struct {
 	timeToReady prometheus.Histogram
 }
 
-// Instances returns all NginxOperators, or false if this replica does not have them.
-type Instances func(ctx context.Context) ([]v1alpha2.NginxOperator, bool)
-
 // New returns the metrics and registers them. They include the number of NginxOperators.
-func New(registry prometheus.Registerer, instances Instances) (*Metrics, error) {
+func New(registry prometheus.Registerer, instances Instances) *Metrics {
 	m := &Metrics{
 		childWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nginx_operator_child_writes_total",
@@ -37,12 +34,8 @@ func New(registry prometheus.Registerer, instances Instances) (*Metrics, error) 
 			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600},
 		}),
 	}
-	for _, collector := range []prometheus.Collector{m.childWrites, m.timeToReady, &objects{instances}} {
-		if err := registry.Register(collector); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	registry.MustRegister(m.childWrites, m.timeToReady, instances)
+	return m
 }
 
 // ChildWritten counts one write of a child object.
@@ -53,9 +46,9 @@ func (m *Metrics) ChildWritten(kind string, verb apply.Verb) {
 // Ready observes the time until a change of an object was ready.
 func (m *Metrics) Ready(took time.Duration) { m.timeToReady.Observe(took.Seconds()) }
 
-// objects counts the objects of the cache by the status of their Ready condition, and by the
-// reasons in status.blockedBy.
-type objects struct{ instances Instances }
+// Instances returns all NginxOperators, or false if this replica does not have them. As a
+// collector, it counts them by what their status reports.
+type Instances func(ctx context.Context) ([]v1alpha2.NginxOperator, bool)
 
 var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	"NginxOperators by the status of their Ready condition (True, False, Unknown). Only the leader reports them.",
@@ -72,19 +65,6 @@ var certificatesDesc = prometheus.NewDesc("nginx_operator_certificates",
 	"Certificates that the Pods of NginxOperators mount, by remaining time: expired, 7d (at most seven days), 30d, more. "+
 		"Only the leader reports them.", []string{"left"}, nil)
 
-// leftOf returns the label of a certificate with this expiry.
-func leftOf(notAfter, now time.Time) string {
-	switch left := notAfter.Sub(now); {
-	case left <= 0:
-		return "expired"
-	case left <= 7*24*time.Hour:
-		return "7d"
-	case left <= 30*24*time.Hour:
-		return "30d"
-	}
-	return "more"
-}
-
 var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
 	"NginxOperators whose status does not have their latest generation yet. Only the leader reports them.", nil, nil)
 
@@ -92,18 +72,17 @@ var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
 	"1 if the cache of this replica holds all NginxOperators, else 0. Only the leader fills its cache and reconciles.", nil, nil)
 
 // Describe implements prometheus.Collector.
-func (o *objects) Describe(descs chan<- *prometheus.Desc) {
-	descs <- objectsDesc
-	descs <- blockedDesc
-	descs <- unreadableDesc
-	descs <- waitingDesc
-	descs <- certificatesDesc
-	descs <- syncedDesc
+func (Instances) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		objectsDesc, blockedDesc, unreadableDesc, waitingDesc, certificatesDesc, syncedDesc,
+	} {
+		descs <- desc
+	}
 }
 
 // Collect implements prometheus.Collector.
-func (o *objects) Collect(metrics chan<- prometheus.Metric) {
-	instances, complete := o.instances(context.Background())
+func (i Instances) Collect(metrics chan<- prometheus.Metric) {
+	instances, complete := i(context.Background())
 	if !complete {
 		// This replica is a standby, or its cache is not filled yet. An invalid metric would fail
 		// the whole scrape.
@@ -142,4 +121,17 @@ func (o *objects) Collect(metrics chan<- prometheus.Metric) {
 	for _, reason := range cached.BlockingReasons() {
 		metrics <- prometheus.MustNewConstMetric(blockedDesc, prometheus.GaugeValue, float64(blocked[reason]), reason)
 	}
+}
+
+// leftOf returns the label of a certificate with this expiry.
+func leftOf(notAfter, now time.Time) string {
+	switch left := notAfter.Sub(now); {
+	case left <= 0:
+		return "expired"
+	case left <= 7*24*time.Hour:
+		return "7d"
+	case left <= 30*24*time.Hour:
+		return "30d"
+	}
+	return "more"
 }

@@ -22,20 +22,6 @@ func newObject(name string, ready metav1.ConditionStatus) *v1alpha2.NginxOperato
 	return object
 }
 
-func newMetrics(t *testing.T, objects ...*v1alpha2.NginxOperator) (*Metrics, *prometheus.Registry) {
-	t.Helper()
-	var all []v1alpha2.NginxOperator
-	for _, object := range objects {
-		all = append(all, *object)
-	}
-	registry := prometheus.NewRegistry()
-	m, err := New(registry, func(context.Context) ([]v1alpha2.NginxOperator, bool) { return all, true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, registry
-}
-
 func TestObjectsAndWrites(t *testing.T) {
 	held := newObject("c", metav1.ConditionFalse)
 	held.Status.BlockedBy = []v1alpha2.Blocker{
@@ -48,7 +34,10 @@ func TestObjectsAndWrites(t *testing.T) {
 			SecretName: name, NotAfter: metav1.NewTime(time.Now().AddDate(0, 0, days)),
 		})
 	}
-	m, registry := newMetrics(t, newObject("a", metav1.ConditionTrue), newObject("b", metav1.ConditionTrue), held, newObject("d", ""))
+	ready := newObject("a", metav1.ConditionTrue)
+	all := []v1alpha2.NginxOperator{*ready, *ready, *held, *newObject("d", "")}
+	registry := prometheus.NewRegistry()
+	m := New(registry, func(context.Context) ([]v1alpha2.NginxOperator, bool) { return all, true })
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("ConfigMap", apply.VerbDelete)
@@ -100,14 +89,5 @@ nginx_operator_objects{ready="Unknown"} 1
 		"nginx_operator_blocked_objects", "nginx_operator_certificates", "nginx_operator_child_writes_total", "nginx_operator_objects")
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-// TestRegistersOnce verifies that a second registration, which is a programming error, returns an
-// error.
-func TestRegistersOnce(t *testing.T) {
-	_, registry := newMetrics(t)
-	if _, err := New(registry, nil); err == nil {
-		t.Error("the same metrics were registered twice")
 	}
 }

@@ -26,15 +26,12 @@ func NewMigration(registry prometheus.Registerer) *Migration {
 	}
 	registry.MustRegister(m.running, m.unmigrated, m.finished)
 	// Both outcomes exist from the start, so that Prometheus can compute a rate.
-	m.finished.WithLabelValues(outcomeSucceeded)
-	m.finished.WithLabelValues(outcomeFailed)
+	m.finished.WithLabelValues(succeeded)
+	m.finished.WithLabelValues(failed)
 	return m
 }
 
-const (
-	outcomeSucceeded = "succeeded"
-	outcomeFailed    = "failed"
-)
+const succeeded, failed = "succeeded", "failed"
 
 // Running sets whether a migration is in progress.
 func (m *Migration) Running(running bool) {
@@ -48,10 +45,10 @@ func (m *Migration) Running(running bool) {
 func (m *Migration) Unmigrated(objects int) { m.unmigrated.Set(float64(objects)) }
 
 // Finished counts a finished attempt.
-func (m *Migration) Finished(succeeded bool) {
-	outcome := outcomeFailed
-	if succeeded {
-		outcome = outcomeSucceeded
+func (m *Migration) Finished(hasSucceeded bool) {
+	outcome := failed
+	if hasSucceeded {
+		outcome = succeeded
 	}
 	m.finished.WithLabelValues(outcome).Inc()
 }

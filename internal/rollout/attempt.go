@@ -12,8 +12,8 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 )
 
-// The cause of a failed rollout may pass: a host name that did not resolve, a registry, or a quota.
-// So a failed revision is attempted again, unless nginx refuses its text.
+// The cause of a failed rollout may pass, for example a quota. So a failed revision is attempted
+// again, unless nginx refuses its text.
 
 const (
 	// firstDelay is the time between the first failure of a revision and the next attempt. It
@@ -27,16 +27,16 @@ const (
 // failedAgain returns the status of a revision whose rollout has just failed. before is its status
 // from an earlier attempt, or nil.
 func failedAgain(revision, reason, message string, final bool, before *v1alpha2.FailedRevision, now time.Time) *v1alpha2.FailedRevision {
-	out := &v1alpha2.FailedRevision{
+	failed := &v1alpha2.FailedRevision{
 		Revision: revision, Reason: reason, Message: failure.Truncate(message), Time: metav1.NewTime(now), Attempts: 1,
 	}
 	if before != nil {
-		out.Attempts = min(nextAttempt(before), maxAttempts)
+		failed.Attempts = min(nextAttempt(before), maxAttempts)
 	}
 	if !final {
-		out.NextAttemptTime = ptr.To(metav1.NewTime(now.Add(delayAfter(out.Attempts)).Truncate(time.Second)))
+		failed.NextAttemptTime = ptr.To(metav1.NewTime(now.Add(delayAfter(failed.Attempts)).Truncate(time.Second)))
 	}
-	return out
+	return failed
 }
 
 // nextAttempt returns the number of the attempt after the failures of a revision. Releases before
@@ -64,27 +64,12 @@ func attempts(object *v1alpha2.NginxOperator, failed *v1alpha2.FailedRevision, n
 		!object.Spec.Paused && defaults.Replicas(&object.Spec) > 0
 }
 
-// untilAttempt returns the time until the next attempt, or 0 if none is planned or it is due.
-func untilAttempt(failed *v1alpha2.FailedRevision, now time.Time) time.Duration {
-	if failed.NextAttemptTime == nil {
-		return 0
-	}
-	return max(failed.NextAttemptTime.Sub(now), 0)
-}
-
-// RolledBackMessage returns the message about a revision that was rolled back, with its next
-// attempt.
+// RolledBackMessage returns the message about a revision that was rolled back.
 func RolledBackMessage(failed *v1alpha2.FailedRevision) string {
 	if failed.NextAttemptTime == nil {
 		return failed.Message
 	}
 	return fmt.Sprintf("%s; attempt %d starts at %s", failed.Message, nextAttempt(failed), failed.NextAttemptTime.UTC().Format(time.RFC3339))
-}
-
-// waitingAttemptMessage returns the message about a revision that failed under an earlier release,
-// and whose next attempt waits for a rollout slot.
-func waitingAttemptMessage(failed *v1alpha2.FailedRevision) string {
-	return fmt.Sprintf("%s; attempt %d waits for a rollout slot", failed.Message, nextAttempt(failed))
 }
 
 // AttemptMessage returns the message about a failed revision during its next attempt.

@@ -59,10 +59,9 @@ func TestAttempts(t *testing.T) {
 		failed v1alpha2.FailedRevision
 		spec   func(*v1alpha2.NginxOperatorSpec)
 		want   bool
-		until  time.Duration
 	}{
 		"final":         {},
-		"planned":       {failed: v1alpha2.FailedRevision{NextAttemptTime: at(time.Minute)}, until: time.Minute},
+		"planned":       {failed: v1alpha2.FailedRevision{NextAttemptTime: at(time.Minute)}},
 		"due":           {failed: v1alpha2.FailedRevision{NextAttemptTime: at(0)}, want: true},
 		"overdue":       {failed: v1alpha2.FailedRevision{NextAttemptTime: at(-time.Hour)}, want: true},
 		"in progress":   {failed: v1alpha2.FailedRevision{AttemptTime: at(-time.Hour)}, want: true},
@@ -77,9 +76,6 @@ func TestAttempts(t *testing.T) {
 			}
 			if got := attempts(object, &test.failed, now); got != test.want {
 				t.Errorf("attempts: %t", got)
-			}
-			if got := untilAttempt(&test.failed, now); got != test.until {
-				t.Errorf("until the next attempt: %s, want %s", got, test.until)
 			}
 		})
 	}

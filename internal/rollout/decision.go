@@ -8,8 +8,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -23,13 +21,10 @@ import (
 
 // Decider decides which declaration of an object is applied, and evaluates its rollout.
 type Decider struct {
-	// Inputs reads the objects that specs reference.
 	Inputs inputs.Resolver
-	// Live is the live state of the object, and Store reads what was declared and what is in
-	// effect.
-	Live  live.State
-	Store revision.Store
-	// Fleet admits objects to the rollout of a release.
+	Live   live.State
+	Store  revision.Store
+	// Fleet admits objects to the rollout of a release. If it is nil, no object needs a slot.
 	Fleet *fleet.Gate
 	// Missing has the reason for each optional kind that is not installed.
 	Missing map[string]string
@@ -69,16 +64,15 @@ type Decision struct {
 	Good *revision.Declaration
 	// Store is what has to be stored before anything else is written, or nil.
 	Store *StoreRequest
-	// Secrets has the current content of the Secrets that Apply mounts, or nil in StateCurrent. The
-	// Pods may have an earlier content.
+	// Secrets has the current content of the Secrets that Apply mounts, or nil in StateCurrent.
 	Secrets *operand.Inputs
 	// Blockers are the reasons why the spec is not applied. StateWaiting has none, unless the
 	// declaration that stays has failed.
 	Blockers []failure.Failure
 	// WaitsFor describes the changes by the release in StateWaiting. In other states it is "".
 	WaitsFor string
-	// Place is the place of the object in the fleet rollout, or nil if it is not known.
-	Place *fleet.Place
+	// Place is the place of the object in the fleet rollout.
+	Place fleet.Place
 	// Attempt is the failed revision that is rolled out again in StateCurrent, or nil.
 	Attempt *v1alpha2.FailedRevision
 	// Retries is the failed revision of an earlier release that the object rolls out again, or nil.
@@ -108,35 +102,26 @@ func (r Decider) Decide(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, blockers []failure.Failure,
 ) (Decision, error) {
 	if declared == nil {
-		out, err := r.whileBlocked(ctx, object, blockers)
-		out.Place = ptr.To(fleet.Outside)
-		return out, err
+		decision, err := r.whileBlocked(ctx, object, blockers)
+		decision.Place = fleet.Outside
+		return decision, err
 	}
-	found, err := r.slotOf(ctx, object, declared)
+	place, retries, err := r.slotOf(ctx, object, declared)
 	if err != nil {
-		return Decision{Place: found.place}, err
+		return Decision{Place: place}, err
 	}
-	var out Decision
-	if found.waits {
-		out, err = r.whileWaiting(ctx, object, declared, found)
-	} else {
-		out, err = r.decide(ctx, object, declared)
-	}
-	out.Place, out.Retries = found.place, found.retries
-	if found.retries != nil && out.State == StateCurrent {
-		out.Attempt = cmp.Or(out.Attempt, found.retries)
-	}
-	return out, err
-}
 
-// DecideWithoutFleet is Decide for an object that needs no rollout slot. It is for previews.
-func (r Decider) DecideWithoutFleet(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, blockers []failure.Failure,
-) (Decision, error) {
-	if declared == nil {
-		return r.whileBlocked(ctx, object, blockers)
+	var decision Decision
+	if place.Waits() {
+		decision, err = r.whileWaiting(ctx, object, declared, retries)
+	} else {
+		decision, err = r.decide(ctx, object, declared)
 	}
-	return r.decide(ctx, object, declared)
+	decision.Place, decision.Retries = place, retries
+	if decision.State == StateCurrent {
+		decision.Attempt = cmp.Or(decision.Attempt, retries)
+	}
+	return decision, err
 }
 
 // decide is Decide for an object that does not wait for a slot.
@@ -146,8 +131,10 @@ func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, dec
 		return Decision{}, err
 	}
 	failed := cmp.Or(FailedOf(&object.Status, declared.Change), forgotten)
-	automatic := defaults.RolloutOf(&object.Spec).AutomaticRollback
-	if failed != nil && automatic {
+	if !defaults.RolloutOf(&object.Spec).AutomaticRollback {
+		failed = nil
+	}
+	if failed != nil {
 		mended, err := r.Inputs.IsMended(ctx, object, failed)
 		if err != nil {
 			return Decision{}, err
@@ -157,11 +144,7 @@ func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, dec
 			return r.rolledBack(ctx, object, declared, failed, forgotten)
 		}
 	}
-	out := Decision{Declared: declared, Apply: declared}
-	if automatic {
-		out.Attempt = failed
-	}
-	return r.withEntrance(ctx, object, out)
+	return r.withEntrance(ctx, object, Decision{Declared: declared, Apply: declared, Attempt: failed})
 }
 
 // canRollBack reports whether there are Pods to roll back to.
@@ -170,15 +153,16 @@ func (r Decider) canRollBack(object *v1alpha2.NginxOperator) bool {
 }
 
 // changes returns the IDs of the Pods that were declared last and of the good Pods, or "" if they
-// are not known. The status has those that were declared last, because another client may have
-// brought earlier ones back. It does not have them yet if the operator ended after their write.
+// are not known. Another client may have brought earlier Pods back, so the status has those that
+// were declared last, unless the operator ended after their write.
 func (r Decider) changes(object *v1alpha2.NginxOperator, declared *revision.Declaration) (last, good change.ID) {
-	if of := object.Status.LastGoodRevision; of != nil {
-		good = change.ID(of.Change)
+	if proven := object.Status.LastGoodRevision; proven != nil {
+		good = change.ID(proven.Change)
 	}
 	last = revision.ChangeOf(object, r.Live.Deployment())
-	if of := object.Status.DeclaredRevision; of != nil && last != "" && (declared == nil || !declared.Change.SamePods(last)) {
-		last = change.ID(of.Change)
+	before, isOfSpec := object.Status.DeclaredRevision, declared != nil && declared.Change.SamePods(last)
+	if before != nil && last != "" && !isOfSpec {
+		last = change.ID(before.Change)
 	}
 	return last, good
 }
@@ -226,15 +210,14 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 func (r Decider) storeAgain(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
 ) (*StoreRequest, error) {
-	out := &StoreRequest{HasEntrance: object.Status.StoredRevision.HasEntrance}
-	last, good := r.changes(object, declared)
-	if last.SamePods(good) {
-		return out, nil
+	request := &StoreRequest{HasEntrance: object.Status.StoredRevision.HasEntrance}
+	if last, good := r.changes(object, declared); last.SamePods(good) {
+		return request, nil
 	}
 	pods, err := r.Store.Good(ctx, object)
 	if pods == nil || err != nil {
 		return nil, err
 	}
-	out.Pods = pods
-	return out, nil
+	request.Pods = pods
+	return request, nil
 }

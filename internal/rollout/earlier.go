@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,8 +22,11 @@ func (r Decider) rolledBack(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, failed, forgotten *v1alpha2.FailedRevision,
 ) (Decision, error) {
 	out := Decision{
-		State: StateRolledBack, Declared: declared, UntilAttempt: untilAttempt(failed, time.Now()), Forgotten: forgotten,
+		State: StateRolledBack, Declared: declared, Forgotten: forgotten,
 		Blockers: []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}},
+	}
+	if next := failed.NextAttemptTime; next != nil {
+		out.UntilAttempt = max(time.Until(next.Time), 0)
 	}
 	found, err := r.Store.Load(ctx, object, declared)
 	if err == nil && found == nil && object.Status.StoredRevision != nil {
@@ -127,22 +131,23 @@ func (r Decider) failedLast(ctx context.Context, object *v1alpha2.NginxOperator)
 	return failed, nil
 }
 
-// whileWaiting returns the decision for an object that waits for a rollout slot.
+// whileWaiting returns the decision for an object that waits for a rollout slot. retries is the
+// failed revision of an earlier release that it then rolls out again, or nil.
 func (r Decider) whileWaiting(
-	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, found slot,
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, retries *v1alpha2.FailedRevision,
 ) (Decision, error) {
 	out := Decision{State: StateWaiting, Declared: declared}
-	if failed := found.retries; failed != nil {
-		out.State = StateRolledBack
-		latest := cmp.Or(FailedOf(&object.Status, declared.Change), failed)
-		out.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: waitingAttemptMessage(latest)}}
+	if retries != nil {
+		latest := cmp.Or(FailedOf(&object.Status, declared.Change), retries)
+		message := fmt.Sprintf("%s; attempt %d waits for a rollout slot", latest.Message, nextAttempt(latest))
+		out.State, out.Blockers = StateRolledBack, []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: message}}
 	}
 	var err error
 	if out.Apply, err = r.Store.Last(ctx, object, declared); err != nil || out.Apply == nil {
 		return out, err
 	}
 	if out.State == StateWaiting {
-		out.WaitsFor = differences(declared, out.Apply)
+		out.WaitsFor = differences(declared, out.Apply.Image(), out.Apply.Exporter(), out.Apply.ConfigHash())
 		if failed := FailedOf(&object.Status, out.Apply.Change); failed != nil && !attempts(object, failed, time.Now()) {
 			out.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}}
 		}
@@ -154,8 +159,8 @@ func (r Decider) whileWaiting(
 }
 
 // withSecrets completes a decision to apply earlier Pods with the current content of the Secrets
-// that they mount. So an instance whose spec is not applied still gets renewed certificates. If a
-// Secret cannot be used, no Pod could start, so the Pods stay as they are.
+// that they mount, so that they get renewed certificates. If a Secret cannot be used, no Pod could
+// start, so the Pods stay as they are.
 func (r Decider) withSecrets(ctx context.Context, object *v1alpha2.NginxOperator, d Decision) (Decision, error) {
 	deployment := d.Apply.Deployment()
 	if deployment == nil {

@@ -6,26 +6,35 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// TestTried verifies that the message of a rollback lists the changes and has a limited length.
-func TestTried(t *testing.T) {
-	deployment := &appsv1.Deployment{}
-	pod := &deployment.Spec.Template.Spec
-	pod.Containers = []corev1.Container{{Name: wellknown.OperandContainer, Image: fixture.Image}}
-	applied := &revision.Declaration{Generation: 3, Children: []client.Object{deployment}}
-	good := &v1alpha2.GoodRevision{Image: fixture.Image}
-	if got := tried(fixture.NewObject(), applied, good); got != "generation 3 (Pod template)" {
-		t.Error(got)
+// TestDifferences verifies the description of a change, and that its length is limited.
+func TestDifferences(t *testing.T) {
+	declaration := func(image, exporter, config string) *revision.Declaration {
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+		pod := &deployment.Spec.Template.Spec
+		pod.Containers = []corev1.Container{{Name: wellknown.OperandContainer, Image: image}}
+		pod.InitContainers = []corev1.Container{{Name: wellknown.ExporterContainer, Image: exporter}}
+		pod.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "web-" + config},
+		}}}}
+		return &revision.Declaration{Children: []client.Object{deployment}}
 	}
-	pod.Containers[0].Image, good.ConfigHash = strings.Repeat("x", 512), "other"
-	if got := tried(fixture.NewObject(), applied, good); !strings.Contains(got, "configuration") || len(got) > 400 {
-		t.Error(got)
+	long := strings.Repeat("x", maxTried)
+	for want, declared := range map[string]*revision.Declaration{
+		`image "nginx:2"`:                     declaration("nginx:2", "exporter:1", "0123456789"),
+		`exporter image "exporter:2"`:         declaration("nginx:1", "exporter:2", "0123456789-0123abcd"),
+		"configuration":                       declaration("nginx:1", "exporter:1", "9876543210"),
+		"Pod template":                        declaration("nginx:1", "exporter:1", "0123456789"),
+		`image "` + long + `", configuration`: declaration(long+"x", "exporter:1", "9876543210"),
+	} {
+		if got := differences(declared, "nginx:1", "exporter:1", "0123456789"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

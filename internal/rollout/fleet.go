@@ -3,10 +3,8 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -23,25 +21,16 @@ import (
 // nginx.conf, or Pod template. Such a change waits for a rollout slot. Until then the Pods stay
 // what was declared last.
 
-// slot is the place of an object in the fleet rollout.
-type slot struct {
-	// place is nil if it is not known.
-	place *fleet.Place
-	// waits means that the object waits for a rollout slot.
-	waits bool
-	// retries is the failed revision of an earlier release that the object rolls out again, or nil.
-	retries *v1alpha2.FailedRevision
-}
-
-func outside() slot { return slot{place: ptr.To(fleet.Outside)} }
-
-// slotOf returns the place of an object, and requests a rollout slot if the object needs one.
-func (r Decider) slotOf(ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration) (slot, error) {
+// slotOf returns the place of an object, and requests a rollout slot if the object needs one. It
+// also returns the failed revision of an earlier release that the object rolls out again, or nil.
+func (r Decider) slotOf(
+	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
+) (fleet.Place, *v1alpha2.FailedRevision, error) {
 	deployment := r.Live.Deployment()
 	live, good := r.changes(object, declared)
-	if object.Spec.Paused || deployment == nil || declared.Change.SamePods(good) ||
+	if r.Fleet == nil || object.Spec.Paused || deployment == nil || declared.Change.SamePods(good) ||
 		operand.ReplicasOf(object, deployment).Number == 0 { // without Pods nothing rolls out
-		return outside(), nil
+		return fleet.Outside, nil, nil
 	}
 	begun := declared.Change.SamePods(live)
 	failed := FailedOf(&object.Status, declared.Change)
@@ -49,9 +38,9 @@ func (r Decider) slotOf(ctx context.Context, object *v1alpha2.NginxOperator, dec
 	case !declared.Change.SameUser(good) && (begun || !declared.Change.SameUser(live)), declared.Change.User() == "":
 		return r.slotOfRetry(ctx, object, declared, begun)
 	case failed != nil:
-		return slot{place: ptr.To(placeOfRolledBack(failed.Reason))}, nil
+		return placeOfRolledBack(failed.Reason), nil, nil
 	case begun:
-		return slot{place: ptr.To(fleet.Rolling)}, nil
+		return fleet.Rolling, nil, nil
 	case !live.SameUser(good) && FailedOf(&object.Status, live) != nil:
 		return r.slotOfRetry(ctx, object, declared, false)
 	}
@@ -61,34 +50,33 @@ func (r Decider) slotOf(ctx context.Context, object *v1alpha2.NginxOperator, dec
 	// The status needs a last good revision first. Without one the rollout cannot be rolled back.
 	proven := !progress.Complete || live.SamePods(good)
 	if proven && r.Fleet.Ask(client.ObjectKeyFromObject(object), group) {
-		return slot{place: ptr.To(fleet.Rolling)}, nil
+		return fleet.Rolling, nil, nil
 	}
-	return slot{place: &group, waits: true}, nil
+	return group, nil, nil
 }
 
-// slotOfRetry returns the place of an object that the user has changed. If the change has failed
-// under an earlier release, each attempt needs a slot like other changes of the release. Its
-// failure is not the release's.
+// slotOfRetry is slotOf for an object that the user has changed. If the change has failed under an
+// earlier release, each attempt needs a slot like other changes of the release. Its failure is not
+// the release's.
 func (r Decider) slotOfRetry(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, begun bool,
-) (slot, error) {
+) (fleet.Place, *v1alpha2.FailedRevision, error) {
 	failed := failedBefore(&object.Status, declared.Change)
 	if failed == nil {
-		return outside(), nil
+		return fleet.Outside, nil, nil
 	}
 	if mended, err := r.Inputs.IsMended(ctx, object, failed); err != nil || mended {
-		return outside(), err
+		return fleet.Outside, nil, err
 	}
 	again := FailedOf(&object.Status, declared.Change)
 	switch {
 	case again != nil && !attempts(object, again, time.Now()):
-		return slot{place: ptr.To(fleet.Outside), retries: failed}, nil
-	case again != nil && again.AttemptTime != nil, again == nil && begun:
-		return slot{place: ptr.To(fleet.Rolling), retries: failed}, nil
-	case r.Fleet.Ask(client.ObjectKeyFromObject(object), fleet.WaitingUnready):
-		return slot{place: ptr.To(fleet.Rolling), retries: failed}, nil
+		return fleet.Outside, failed, nil
+	case again != nil && again.AttemptTime != nil, again == nil && begun,
+		r.Fleet.Ask(client.ObjectKeyFromObject(object), fleet.WaitingUnready):
+		return fleet.Rolling, failed, nil
 	}
-	return slot{place: ptr.To(fleet.WaitingUnready), waits: true, retries: failed}, nil
+	return fleet.WaitingUnready, failed, nil
 }
 
 // failedBefore returns the failed revision that differs from a change only by the release, or nil.
@@ -112,24 +100,6 @@ func groupOf(object *v1alpha2.NginxOperator, progress health.Progress) fleet.Pla
 	return fleet.Waiting
 }
 
-// differences describes the changes by a release.
-func differences(declared, last *revision.Declaration) string {
-	var news []string
-	if image := declared.Image(); image != last.Image() {
-		news = append(news, fmt.Sprintf("image %q", image[:min(len(image), maxTried)]))
-	}
-	if image := declared.Exporter(); image != last.Exporter() {
-		news = append(news, fmt.Sprintf("exporter image %q", image[:min(len(image), maxTried)]))
-	}
-	if declared.ConfigHash() != last.ConfigHash() {
-		news = append(news, "configuration")
-	}
-	if len(news) == 0 {
-		news = append(news, "Pod template")
-	}
-	return strings.Join(news, ", ")
-}
-
 // WaitingMessage returns the message for an object that waits for a rollout slot.
 func WaitingMessage(changes string) string {
 	return fmt.Sprintf("waiting for a rollout slot: the operator upgrade changes %s; the running Pods serve the spec", changes)
@@ -140,34 +110,33 @@ func WaitingMessage(changes string) string {
 // failed under an earlier release shows nothing about this one.
 func (r Decider) EvaluateForFleet(
 	good *v1alpha2.GoodRevision, decided Decision, failed *v1alpha2.FailedRevision, refused *failure.Failure,
-) (*fleet.Place, error) {
+) (fleet.Place, error) {
 	place, err := r.placeOf(good, decided, failed, refused)
 	switch {
-	case decided.Retries == nil || place == nil || *place != fleet.Failed:
+	case decided.Retries == nil || place != fleet.Failed:
 		return place, err
 	case failed != nil: // the rollback follows, and then frees the slot
 		return decided.Place, err
 	}
-	return ptr.To(fleet.Outside), err
+	return fleet.Outside, err
 }
 
 // placeOf returns the place of an object. A rollout that has started is evaluated by the Pods of
 // its newest ReplicaSet.
 func (r Decider) placeOf(
 	good *v1alpha2.GoodRevision, decided Decision, failed *v1alpha2.FailedRevision, refused *failure.Failure,
-) (*fleet.Place, error) {
+) (fleet.Place, error) {
 	deployment := r.Live.Deployment()
-	if decided.Place == nil || *decided.Place != fleet.Rolling {
-		return decided.Place, nil
-	}
 	switch {
+	case decided.Place != fleet.Rolling:
+		return decided.Place, nil
 	case good != nil && decided.Declared != nil && decided.Declared.Change.SamePods(change.ID(good.Change)):
-		return ptr.To(fleet.Outside), nil
+		return fleet.Outside, nil
 	case failed != nil:
-		return ptr.To(placeOfRolledBack(failed.Reason)), nil
+		return placeOfRolledBack(failed.Reason), nil
 	case refused != nil:
-		return ptr.To(PlaceOfFailure(refused)), nil
-	case !health.RollsOut(deployment):
+		return PlaceOfFailure(refused), nil
+	case !health.ProgressOf(deployment).Rolling:
 		return decided.Place, nil
 	}
 	newest, err := r.Live.NewestPods()
@@ -175,10 +144,10 @@ func (r Decider) placeOf(
 		return decided.Place, err
 	}
 	if failing := health.Worst(deployment, newest.Pods); failing != nil && PlaceOfFailure(failing) == fleet.Outside {
-		return ptr.To(fleet.Outside), nil
+		return fleet.Outside, nil
 	}
 	if failing := health.RolloutFailure(deployment, newest.Pods, newest.Began); failing != nil {
-		return ptr.To(PlaceOfFailure(failing)), nil
+		return PlaceOfFailure(failing), nil
 	}
 	return decided.Place, nil
 }

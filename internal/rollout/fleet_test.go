@@ -3,18 +3,12 @@ package rollout
 import (
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/fleet"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -37,31 +31,6 @@ func TestFailedBefore(t *testing.T) {
 	}
 	if got := failedBefore(&v1alpha2.NginxOperatorStatus{}, "user-1"); got != nil {
 		t.Errorf("nothing has failed: %+v", got)
-	}
-}
-
-// TestDifferences verifies the description of a change by a release.
-func TestDifferences(t *testing.T) {
-	declaration := func(image, exporter, config string) *revision.Declaration {
-		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-		pod := &deployment.Spec.Template.Spec
-		pod.Containers = []corev1.Container{{Name: wellknown.OperandContainer, Image: image}}
-		pod.InitContainers = []corev1.Container{{Name: wellknown.ExporterContainer, Image: exporter}}
-		pod.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: "web-" + config},
-		}}}}
-		return &revision.Declaration{Children: []client.Object{deployment}}
-	}
-	last := declaration("nginx:1", "exporter:1", "0123456789")
-	for want, declared := range map[string]*revision.Declaration{
-		`image "nginx:2"`:             declaration("nginx:2", "exporter:1", "0123456789"),
-		`exporter image "exporter:2"`: declaration("nginx:1", "exporter:2", "0123456789-0123abcd"),
-		"configuration":               declaration("nginx:1", "exporter:1", "9876543210"),
-		"Pod template":                last,
-	} {
-		if got := differences(declared, last); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }
 

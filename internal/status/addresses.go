@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -67,6 +68,28 @@ func instanceURL(object *v1alpha2.NginxOperator, applied *revision.Rendering, st
 		}
 	}
 	return urlOf(host, port)
+}
+
+// exposedURL returns the URL of the first host that is not a wildcard, once the Ingress has an
+// address or a Gateway has accepted the HTTPRoute.
+func exposedURL(object *v1alpha2.NginxOperator, state live.Observed) (string, bool) {
+	if operand.HasHTTPRoute(&object.Spec) {
+		return routeURL(object, state.Route)
+	}
+	if !operand.HasIngress(&object.Spec) || len(state.Addresses) == 0 {
+		return "", false
+	}
+	for _, host := range object.Spec.Expose.Ingress.Hosts {
+		if strings.HasPrefix(host.Host, "*") {
+			continue
+		}
+		scheme := "http"
+		if host.TLSSecretName != "" {
+			scheme = "https"
+		}
+		return scheme + "://" + host.Host + strings.TrimSuffix(defaults.IngressPaths(host)[0], "/"), true
+	}
+	return "", false
 }
 
 // servedPort returns the first port of the Service. The names and protocols of its ports show which

@@ -35,8 +35,7 @@ func reportOf(certificates []operand.Certificate) []v1alpha2.Certificate {
 	return out
 }
 
-// notMounted separates the parts of a message: the certificates that Pods mount, and those that
-// they do not mount yet.
+// notMounted precedes the part of a message about a certificate that Pods do not mount yet.
 const notMounted = "; no Pod has the new certificate of Secret "
 
 // mountedCertificates returns the certificates that Pods mount, or will mount if there is no

@@ -2,8 +2,11 @@ package status
 
 import (
 	"fmt"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
@@ -16,24 +19,12 @@ import (
 // Failures of children that no Pod depends on do not affect Ready.
 func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outcome, beside []failure.Failure) []metav1.Condition {
 	switch failed := result.Failure; {
-	case failed != nil && result.Replaced:
-		return []metav1.Condition{
-			condition(v1alpha2.ConditionReady, metav1.ConditionFalse, failed.Reason, failed.Message),
-			condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, failed.Reason, failed.Message),
-			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
+	case failed != nil && isTransient(failed, result):
+		progress := failed.Message
+		if failed.Reason == v1alpha2.ReasonAPIError {
+			progress = requestRetried
 		}
-	case failed != nil && failed.Reason == v1alpha2.ReasonRolloutInProgress:
-		return []metav1.Condition{
-			condition(v1alpha2.ConditionReady, metav1.ConditionFalse, failed.Reason, failed.Message),
-			condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, failed.Reason, failed.Message),
-			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
-		}
-	case failed != nil && failed.Reason == v1alpha2.ReasonAPIError && !result.Persistent:
-		return []metav1.Condition{
-			condition(v1alpha2.ConditionReady, metav1.ConditionFalse, failed.Reason, failed.Message),
-			condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, failed.Reason, "a request failed, and is retried"),
-			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
-		}
+		return unready(failed.Reason, failed.Message, progress)
 	case failed != nil:
 		return Stopped(failed.Reason, failed.Message, "stopped by a failure, see Degraded")
 	case result.State == rollout.StateBlocked:
@@ -75,23 +66,69 @@ func operandConditions(state live.Observed) []metav1.Condition {
 			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
 		}
 	}
-	progressing := condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, progress.Reason, progress.Message)
 	failing := health.Worst(state.Deployment, state.Pods)
 	if failing == nil {
-		return []metav1.Condition{
-			condition(v1alpha2.ConditionReady, metav1.ConditionFalse, progress.Reason, progress.Message),
-			progressing,
-			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
-		}
+		return unready(progress.Reason, progress.Message, progress.Message)
 	}
+	progressing := condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, progress.Reason, progress.Message)
 	if progress.Stalled {
-		progressing = condition(v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonProgressDeadlineExceeded, progress.Message)
+		progressing.Status, progressing.Reason = metav1.ConditionFalse, v1alpha2.ReasonProgressDeadlineExceeded
 	}
 	return []metav1.Condition{
 		condition(v1alpha2.ConditionReady, metav1.ConditionFalse, failing.Reason, progress.Message+": "+failing.Message),
 		progressing,
 		condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, failing.Reason, failing.Message),
 	}
+}
+
+// withIndependentFailures adds the failures of children that no Pod depends on. A failed request is
+// retried before it affects Degraded.
+func withIndependentFailures(out []metav1.Condition, beside []failure.Failure, result Outcome) []metav1.Condition {
+	for i := range beside {
+		switch found := &beside[i]; {
+		case isTransient(found, result):
+			if out[1].Status == metav1.ConditionFalse {
+				out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, found.Reason, requestRetried)
+			}
+		case out[2].Status == metav1.ConditionFalse:
+			out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, found.Reason, found.Message)
+		}
+		if beside[i].Reason == v1alpha2.ReasonAPIError && out[1].Status == metav1.ConditionFalse {
+			out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, beside[i].Reason, "requests fail, and are retried")
+		}
+	}
+	return out
+}
+
+// rolledBack returns the conditions of an object whose change was rolled back.
+func rolledBack(state live.Observed, result Outcome) []metav1.Condition {
+	progress := health.ProgressOf(state.Deployment)
+	rolling, message := result.Failed != nil || !progress.Complete, progress.Message
+	if failing := health.Worst(state.Deployment, state.Pods); rolling && failing != nil && result.Failed == nil {
+		message += ": " + failing.Message
+	}
+	reasons := result.reasons()
+	out := Stopped(v1alpha2.ReasonRolledBack, reasons[len(reasons)-1].Message+rolledBackEnd, message)
+	if rolling {
+		out[1].Status = metav1.ConditionTrue
+	}
+	return out
+}
+
+// rolledBackEnd names the running revision and the remedy.
+const rolledBackEnd = ". The last good revision is running. Change the spec or a referenced object to retry"
+
+// whileReplacing retains the reason for a rollout that replaces Pods after a forgery was found.
+func whileReplacing(object *v1alpha2.NginxOperator, out []metav1.Condition) []metav1.Condition {
+	was := meta.FindStatusCondition(object.Status.Conditions, v1alpha2.ConditionReady)
+	if was == nil || was.Reason != v1alpha2.ReasonForgedContent || out[0].Reason != v1alpha2.ReasonRolloutInProgress {
+		return out
+	}
+	for i := range out[:2] {
+		out[i].Reason = v1alpha2.ReasonForgedContent
+		out[i].Message = "replacing all Pods, as they may have mounted a forged ConfigMap: " + out[i].Message
+	}
+	return out
 }
 
 // blockedMessage returns the message of Degraded for a blocked object.
@@ -107,4 +144,46 @@ func blockedMessage(object *v1alpha2.NginxOperator, state live.Observed, blocker
 		return message + "; the Deployment does not exist, and is created again after that"
 	}
 	return message + "; nothing is created before that"
+}
+
+// condition returns a condition with a message of at most failure.MaxMessage bytes.
+func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: failure.Truncate(message)}
+}
+
+// Stopped returns Ready, Progressing, and Degraded of an object whose spec cannot be applied.
+func Stopped(reason, message, progress string) []metav1.Condition {
+	return []metav1.Condition{
+		condition(v1alpha2.ConditionReady, metav1.ConditionFalse, reason, message),
+		condition(v1alpha2.ConditionProgressing, metav1.ConditionFalse, reason, progress),
+		condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, reason, message),
+	}
+}
+
+// unready returns the conditions of an object that is not Ready, and not Degraded.
+func unready(reason, message, progress string) []metav1.Condition {
+	return []metav1.Condition{
+		condition(v1alpha2.ConditionReady, metav1.ConditionFalse, reason, message),
+		condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, reason, progress),
+		condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
+	}
+}
+
+// requestRetried is the message of Progressing after a failed request.
+const requestRetried = "a request failed, and is retried"
+
+// outdated returns the condition for stored values that this release refuses, or nil if there are
+// none.
+func outdated(stored field.ErrorList) *metav1.Condition {
+	if len(stored) == 0 {
+		return nil
+	}
+	var fields []string
+	for _, problem := range stored {
+		fields = append(fields, problem.Error())
+	}
+	found := condition(v1alpha2.ConditionOutdated, metav1.ConditionTrue, v1alpha2.ReasonValueRefused,
+		"an older release accepted values that this release refuses in a new write; they stay in effect until you change them: "+
+			strings.Join(fields, "; "))
+	return &found
 }

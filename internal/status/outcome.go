@@ -1,7 +1,6 @@
 package status
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -23,8 +22,8 @@ type Outcome struct {
 	Unusable []inputs.Unusable
 	// Failed is the applied revision if its rollout has just failed, or nil.
 	Failed *v1alpha2.FailedRevision
-	// Persistent reports whether the API server has refused requests for a while.
-	Persistent bool
+	// persistent reports whether the API server has refused requests for a while. Compute sets it.
+	persistent bool
 }
 
 // Written are the results of writing children.
@@ -33,19 +32,13 @@ type Written struct {
 	Applied *revision.Rendering
 	// Failure is why a child that Pods depend on could not be written, or nil if all could.
 	Failure *failure.Failure
-	// Independent are the failures that do not affect Ready: children that no Pod depends on and
-	// that could not be written, and children that another client keeps changing.
+	// Independent are the failures that do not affect Ready: children that no Pod depends on, and
+	// children that another client keeps changing.
 	Independent []failure.Failure
 	// Waiting describes the changes that spec.paused blocks.
 	Waiting []string
 	// Replaced reports whether Failure is a forged child that this reconcile has replaced.
 	Replaced bool
-}
-
-// Or returns the results with the failure of a later step, unless a write has failed.
-func (w Written) Or(failed *failure.Failure) Written {
-	w.Failure = cmp.Or(w.Failure, failed)
-	return w
 }
 
 // Children returns the children that were applied, or nil.
@@ -97,5 +90,5 @@ func pausedMessage(result Outcome) string {
 // isTransient reports whether a failed write is expected to succeed without a change by the user.
 func isTransient(failed *failure.Failure, result Outcome) bool {
 	return result.Replaced || failed.Reason == v1alpha2.ReasonRolloutInProgress ||
-		failed.Reason == v1alpha2.ReasonAPIError && !result.Persistent
+		failed.Reason == v1alpha2.ReasonAPIError && !result.persistent
 }

@@ -21,6 +21,7 @@ import (
 func Compute(
 	object *v1alpha2.NginxOperator, state live.Observed, result Outcome, now time.Time,
 ) (status v1alpha2.NginxOperatorStatus, again time.Duration) {
+	result.persistent = persists(object.Status.Conditions, now)
 	beside := slices.Concat(result.Independent, MissingFailures(result.Applied), routeFailures(result.Applied, state.Route))
 	status = v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: object.Generation,
@@ -30,9 +31,8 @@ func Compute(
 		LastGoodRevision:   lastGood(object, state, result),
 		Certificates:       object.Status.Certificates,
 		PatchedKinds:       object.Status.PatchedKinds,
-
-		AcceptedValues:   result.Accepted,
-		DeclaredRevision: declaredRevision(object, state, result),
+		AcceptedValues:     result.Accepted,
+		DeclaredRevision:   declaredRevision(object, state, result),
 	}
 	status.FailedRevisions = failedRevisions(object, status.LastGoodRevision, result, now)
 	status.StoredRevision = storedRevision(object, status.LastGoodRevision, state, result)
@@ -76,8 +76,8 @@ func Compute(
 		}
 	}
 	for _, condition := range before {
-		now := meta.FindStatusCondition(updated, condition.Type)
-		if now != nil && now.Reason == v1alpha2.ReasonAPIError && condition.Reason != now.Reason {
+		next := meta.FindStatusCondition(updated, condition.Type)
+		if next != nil && next.Reason == v1alpha2.ReasonAPIError && condition.Reason != next.Reason {
 			condition.LastTransitionTime = metav1.Now() // from here on it counts how long it lasts
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -109,9 +109,9 @@ func related(object *v1alpha2.NginxOperator, state live.Observed, result Outcome
 // the API server takes less.
 const apiErrorLasts = 30 * time.Second
 
-// Persists reports whether requests have failed for at least apiErrorLasts, according to the
+// persists reports whether requests have failed for at least apiErrorLasts, according to the
 // conditions.
-func Persists(conditions []metav1.Condition, now time.Time) bool {
+func persists(conditions []metav1.Condition, now time.Time) bool {
 	found := meta.FindStatusCondition(conditions, v1alpha2.ConditionProgressing)
 	return found != nil && found.Reason == v1alpha2.ReasonAPIError &&
 		(found.Status == metav1.ConditionFalse || now.Sub(found.LastTransitionTime.Time) >= apiErrorLasts)

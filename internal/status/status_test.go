@@ -463,40 +463,28 @@ func TestAPIErrorThatLasts(t *testing.T) {
 	result := newOutcome(t, object)
 	result.Failure = WriteFailure(errors.New("connection refused"), nil)
 	began := time.Now()
-	object.Status = statusOf(object, live.Observed{}, result)
-	for _, want := range []struct {
-		conditionType string
-		status        metav1.ConditionStatus
-	}{
-		{v1alpha2.ConditionReady, metav1.ConditionFalse},
-		{v1alpha2.ConditionProgressing, metav1.ConditionTrue},
-		{v1alpha2.ConditionDegraded, metav1.ConditionFalse},
-	} {
-		if !meta.IsStatusConditionPresentAndEqual(object.Status.Conditions, want.conditionType, want.status) {
-			t.Errorf("at first: want %s=%s: %+v", want.conditionType, want.status, object.Status.Conditions)
-		}
-	}
-	if Persists(object.Status.Conditions, began.Add(20*time.Second)) || !Persists(object.Status.Conditions, began.Add(40*time.Second)) {
-		t.Error("it does not last from its beginning on")
-	}
-	result.Persistent = true
-	object.Status = statusOf(object, live.Observed{}, result)
-	if !meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha2.ConditionDegraded) || !Persists(object.Status.Conditions, began) {
-		t.Errorf("when it lasts: %+v", object.Status.Conditions)
-	}
-	// If an object has not been Ready for a long time, the time of the error still starts with the
-	// error.
-	rolling := fixture.NewObject()
-	rolling.Status.Conditions = []metav1.Condition{{
-		Type:               v1alpha2.ConditionProgressing,
-		Status:             metav1.ConditionTrue,
-		Reason:             v1alpha2.ReasonRolloutInProgress,
+	// The time of the error starts with the error, even if the object has not been Ready for long.
+	object.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha2.ConditionProgressing, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonRolloutInProgress,
 		LastTransitionTime: metav1.NewTime(began.Add(-time.Hour)),
 	}}
-	result.Persistent = Persists(rolling.Status.Conditions, began)
-	rolling.Status = statusOf(rolling, live.Observed{}, result)
-	if Persists(rolling.Status.Conditions, time.Now()) {
-		t.Error("the time of a rollout counts as that of an error")
+	for _, test := range []struct {
+		after    time.Duration
+		progress metav1.ConditionStatus
+		degraded metav1.ConditionStatus
+	}{
+		{0, metav1.ConditionTrue, metav1.ConditionFalse},
+		{20 * time.Second, metav1.ConditionTrue, metav1.ConditionFalse},
+		{40 * time.Second, metav1.ConditionFalse, metav1.ConditionTrue},
+		{41 * time.Second, metav1.ConditionFalse, metav1.ConditionTrue},
+	} {
+		object.Status, _ = Compute(object, live.Observed{}, result, began.Add(test.after))
+		conditions := object.Status.Conditions
+		if !meta.IsStatusConditionFalse(conditions, v1alpha2.ConditionReady) ||
+			!meta.IsStatusConditionPresentAndEqual(conditions, v1alpha2.ConditionProgressing, test.progress) ||
+			!meta.IsStatusConditionPresentAndEqual(conditions, v1alpha2.ConditionDegraded, test.degraded) {
+			t.Errorf("after %s: %+v", test.after, conditions)
+		}
 	}
 }
 

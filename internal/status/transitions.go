@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -11,9 +12,7 @@ import (
 // Transition is a change of conditions that is reported by an Event and in the log.
 type Transition struct {
 	// EventType is Normal or Warning.
-	EventType string
-	// Reason and Message are those of the Event.
-	Reason, Message string
+	EventType, Reason, Message string
 }
 
 // reasonRecovered is the reason of the Event for the end of Degraded=True.
@@ -24,53 +23,53 @@ const reasonRecovered = "Recovered"
 // object that becomes Ready deserves none: its status reports that.
 func Transitions(old *v1alpha2.NginxOperatorStatus, updated []metav1.Condition) []Transition {
 	var out []Transition
-	changed := func(conditionType string) (was, is metav1.Condition, differs bool) {
-		if found := meta.FindStatusCondition(old.Conditions, conditionType); found != nil {
-			was = *found
+	for _, conditionType := range []string{
+		v1alpha2.ConditionDegraded, v1alpha2.ConditionProgressing, v1alpha2.ConditionCertificatesValid,
+		v1alpha2.ConditionOutdated, v1alpha2.ConditionReady,
+	} {
+		was := ptr.Deref(meta.FindStatusCondition(old.Conditions, conditionType), metav1.Condition{})
+		is := ptr.Deref(meta.FindStatusCondition(updated, conditionType), metav1.Condition{})
+		if was.Status == is.Status && was.Reason == is.Reason {
+			continue
 		}
-		if found := meta.FindStatusCondition(updated, conditionType); found != nil {
-			is = *found
-		}
-		return was, is, was.Status != is.Status || was.Reason != is.Reason
-	}
-	if was, is, differs := changed(v1alpha2.ConditionDegraded); differs {
-		switch {
-		case is.Status == metav1.ConditionTrue:
-			out = append(out, Transition{corev1.EventTypeWarning, is.Reason, is.Message})
-		case was.Status == metav1.ConditionTrue:
+		if eventType := eventTypeOf(conditionType, was, is, old.LastGoodRevision != nil); eventType != "" {
+			out = append(out, Transition{eventType, is.Reason, is.Message})
+		} else if conditionType == v1alpha2.ConditionDegraded && was.Status == metav1.ConditionTrue {
 			out = append(out, Transition{corev1.EventTypeNormal, reasonRecovered, "no longer degraded: " + was.Reason})
 		}
-	}
-	was, is, _ := changed(v1alpha2.ConditionProgressing)
-	out = append(out, ofProgressing(was, is)...)
-	if was, is, differs := changed(v1alpha2.ConditionCertificatesValid); differs && is.Status == metav1.ConditionFalse {
-		out = append(out, Transition{corev1.EventTypeWarning, is.Reason, is.Message})
-	} else if differs && was.Status == metav1.ConditionFalse && is.Status == metav1.ConditionTrue {
-		out = append(out, Transition{corev1.EventTypeNormal, is.Reason, is.Message})
-	}
-	if _, is, differs := changed(v1alpha2.ConditionOutdated); differs && is.Status == metav1.ConditionTrue {
-		out = append(out, Transition{corev1.EventTypeWarning, is.Reason, is.Message})
-	}
-	hasServed := old.LastGoodRevision != nil
-	if _, is, differs := changed(v1alpha2.ConditionReady); differs && is.Status == metav1.ConditionTrue && hasServed {
-		out = append(out, Transition{corev1.EventTypeNormal, is.Reason, is.Message})
 	}
 	return out
 }
 
-// ofProgressing returns the transitions of the condition Progressing.
-func ofProgressing(was, is metav1.Condition) []Transition {
+// eventTypeOf returns the type of the Event for a changed condition that reports its new reason, or
+// "" if there is none.
+func eventTypeOf(conditionType string, was, is metav1.Condition, hasServed bool) string {
+	isTrue, wasTrue := is.Status == metav1.ConditionTrue, was.Status == metav1.ConditionTrue
 	isForged := is.Reason == v1alpha2.ReasonForgedContent && was.Reason != is.Reason
-	if is.Status != metav1.ConditionTrue || was.Status == metav1.ConditionTrue && !isForged {
-		return nil
+	switch conditionType {
+	case v1alpha2.ConditionCertificatesValid:
+		if is.Status == metav1.ConditionFalse {
+			return corev1.EventTypeWarning
+		}
+		if isTrue && was.Status == metav1.ConditionFalse {
+			return corev1.EventTypeNormal
+		}
+	case v1alpha2.ConditionReady:
+		if isTrue && hasServed {
+			return corev1.EventTypeNormal
+		}
+	case v1alpha2.ConditionProgressing:
+		switch {
+		case !isTrue, wasTrue && !isForged:
+		case isForged, is.Reason == v1alpha2.ReasonReplicasUnavailable, is.Reason == v1alpha2.ReasonAPIError:
+			return corev1.EventTypeWarning
+		case was.Status != "": // the start of a new object is expected
+			return corev1.EventTypeNormal
+		}
+	default:
+		if isTrue {
+			return corev1.EventTypeWarning
+		}
 	}
-	eventType := corev1.EventTypeNormal
-	if isForged || is.Reason == v1alpha2.ReasonReplicasUnavailable || is.Reason == v1alpha2.ReasonAPIError {
-		eventType = corev1.EventTypeWarning
-	}
-	// The start of a new object is expected. Its readiness, or the reason against it, is reported.
-	if was.Status == "" && eventType == corev1.EventTypeNormal {
-		return nil
-	}
-	return []Transition{{eventType, is.Reason, is.Message}}
+	return ""
 }

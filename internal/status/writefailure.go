@@ -26,44 +26,40 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 	if err == nil {
 		return nil
 	}
-	if faults := validation.Verdict(err, spec, operand.SpecPath); len(faults) > 0 {
-		message, passes := faults.ToAggregate().Error(), isNodePortTaken(faults)
-		if passes {
-			message += "; the operator retries with back-off, or set another node port"
-		}
-		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: message, Passes: passes}
-	}
-	if refused := (operand.NotPatched{}); errors.As(err, &refused) {
-		return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: refused.Error()}
-	}
-	if forged := apply.IsForged(err); forged != nil {
-		message := forged.Error() + ": replacing it, and all Pods, as they may have mounted it"
-		return &failure.Failure{Reason: v1alpha2.ReasonForgedContent, Message: message}
-	}
-	if lost := (revision.Lost{}); errors.As(err, &lost) {
-		return &failure.Failure{Reason: v1alpha2.ReasonReferenceNotFound, Message: lost.Error()}
-	}
-	if policy := denied.By(err); policy != "" && !InTerminatingNamespace(err) {
-		return &failure.Failure{
-			Reason:  v1alpha2.ReasonForbidden,
-			Message: fmt.Sprintf("%s. Change the spec to comply with %s, or change its rules", err, policy),
-		}
-	}
-	reason := v1alpha2.ReasonAPIError
-	found := apply.IsNotOurs(err)
+	result := &failure.Failure{Reason: v1alpha2.ReasonAPIError, Message: err.Error()}
+	var refused operand.NotPatched
+	var lost revision.Lost
+	faults, policy := validation.Verdict(err, spec, operand.SpecPath), denied.By(err)
+	forged, taken := apply.IsForged(err), apply.IsNotOurs(err)
 	switch {
-	case found != nil && found.Predecessor:
-		reason = v1alpha2.ReasonRolloutInProgress
-	case found != nil:
-		reason = v1alpha2.ReasonNameConflict
+	case len(faults) > 0:
+		result.Reason, result.Passes = v1alpha2.ReasonInvalidConfiguration, isNodePortTaken(faults)
+		result.Message = faults.ToAggregate().Error()
+		if result.Passes {
+			result.Message += "; the operator retries with back-off, or set another node port"
+		}
+	case errors.As(err, &refused):
+		result.Reason, result.Message = v1alpha2.ReasonInvalidConfiguration, refused.Error()
+	case forged != nil:
+		result.Reason = v1alpha2.ReasonForgedContent
+		result.Message = forged.Error() + ": replacing it, and all Pods, as they may have mounted it"
+	case errors.As(err, &lost):
+		result.Reason, result.Message = v1alpha2.ReasonReferenceNotFound, lost.Error()
+	case policy != "" && !InTerminatingNamespace(err):
+		result.Reason = v1alpha2.ReasonForbidden
+		result.Message = fmt.Sprintf("%s. Change the spec to comply with %s, or change its rules", err, policy)
+	case taken != nil && taken.Predecessor:
+		result.Reason = v1alpha2.ReasonRolloutInProgress
+	case taken != nil:
+		result.Reason = v1alpha2.ReasonNameConflict
 	case InTerminatingNamespace(err):
-		reason = v1alpha2.ReasonNamespaceTerminating
+		result.Reason = v1alpha2.ReasonNamespaceTerminating
 	case apierrors.IsForbidden(err):
-		reason = health.RefusalReason(err.Error())
+		result.Reason = health.RefusalReason(err.Error())
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		reason = v1alpha2.ReasonInvalidChild
+		result.Reason = v1alpha2.ReasonInvalidChild
 	}
-	return &failure.Failure{Reason: reason, Message: err.Error()}
+	return result
 }
 
 // ContestedFailure returns the failure for a child that another client keeps changing.
@@ -86,15 +82,13 @@ func InTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// nodePortTaken is the end of the API server's message about a node port of another Service
-// (pkg/registry/core/service/portallocator). The port may become free, for example when the other
-// Service is deleted.
+// nodePortTaken is the end of the API server's message about a node port of another Service, which
+// may become free.
 const nodePortTaken = "provided port is already allocated"
 
-// isNodePortTaken reports whether the faults of a spec are only node ports that other Services
-// have.
+// isNodePortTaken reports whether all faults of a spec are node ports that other Services have.
 func isNodePortTaken(faults field.ErrorList) bool {
-	return len(faults) > 0 && !slices.ContainsFunc(faults, func(fault *field.Error) bool {
+	return !slices.ContainsFunc(faults, func(fault *field.Error) bool {
 		return !strings.HasSuffix(fault.Detail, nodePortTaken)
 	})
 }

@@ -15,8 +15,7 @@ import (
 // fleetReport stores the last OperatorCondition about the rollout of a release.
 type fleetReport struct{ last atomic.Pointer[check.Fleet] }
 
-// Set implements fleet.Condition.
-func (f *fleetReport) Set(_ context.Context, _ metav1.ConditionStatus, reason, message string) error {
+func (f *fleetReport) set(_ context.Context, _ metav1.ConditionStatus, reason, message string) error {
 	f.last.Store(&check.Fleet{Reason: reason, Message: message})
 	return nil
 }

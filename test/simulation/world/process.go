@@ -124,10 +124,7 @@ func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
 	instances := objectcache.NewInstances(mgr.GetCache(), nil)
-	counts, err := metrics.New(p.registry, instances.List)
-	if err != nil {
-		return nil, err
-	}
+	counts := metrics.New(p.registry, instances.List)
 	configMaps, secrets, err := reference.NewTrackers(cfg, mgr.GetHTTPClient(), mgr.GetAPIReader(), nil)
 	if err != nil {
 		return nil, err
@@ -156,7 +153,7 @@ func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 	}
 	return mgr, mgr.Add(&fleet.Reporter{
 		Gate: reconciler.Fleet, Names: slow(instances.Names, listDelay),
-		Condition: p.fleet, Metrics: metrics.NewFleet(p.registry),
+		SetCondition: p.fleet.set, Instances: metrics.NewFleet(p.registry),
 		Log: logr.Discard(),
 	})
 }
