@@ -116,3 +116,19 @@ func TestNothingToStore(t *testing.T) {
 		t.Errorf("entrance %q of good Pods", service())
 	}
 }
+
+// TestStoreIsRefused verifies that a change waits, and is retried with back-off, while the children
+// in effect cannot be stored.
+func TestStoreIsRefused(t *testing.T) {
+	p := newProcess(t)
+	p.rollOut(podReady)
+	p.refuse = exceedsQuota[*appsv1.ControllerRevision]
+	p.edit(withImage("nginx:other"))
+	if degraded := p.condition(v1alpha2.ConditionDegraded); degraded.Reason != v1alpha2.ReasonQuotaExceeded || p.image() != fixture.Image {
+		t.Errorf("image %s, %+v", p.image(), degraded)
+	}
+	p.refuse = func(client.Object) error { return nil }
+	if p.reconcile(); p.image() != "nginx:other" {
+		t.Errorf("image %s", p.image())
+	}
+}
