@@ -2,6 +2,7 @@ package nginxoperator
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +11,14 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
@@ -196,5 +199,137 @@ func TestStartOnOlderView(t *testing.T) {
 	}
 	if _, err := p.reconciler.Reconcile(t.Context(), p.object()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestContestedChild verifies that the status reports a child that another client keeps changing,
+// and that one change is no contest.
+func TestContestedChild(t *testing.T) {
+	p := newProcess(t)
+	p.rollOut(podReady)
+	for i := range 6 {
+		policy := read[networkingv1.NetworkPolicy](p, instance.Name)
+		policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
+		if err := p.Update(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
+		p.reconcile()
+		if restored := read[networkingv1.NetworkPolicy](p, instance.Name); len(restored.Spec.Ingress[0].Ports) == 0 {
+			t.Fatal("the NetworkPolicy is open")
+		}
+		degraded, ready := p.condition(v1alpha2.ConditionDegraded), p.condition(v1alpha2.ConditionReady)
+		reported := degraded.Reason == v1alpha2.ReasonChildContested &&
+			strings.Contains(degraded.Message, `keeps changing NetworkPolicy "web"`)
+		if want := i+1 >= 5; reported != want || ready.Status != metav1.ConditionTrue {
+			t.Errorf("after %d changes: %+v, %+v", i+1, degraded, ready)
+		}
+	}
+	if blocked := p.status().BlockedBy; len(blocked) != 1 || blocked[0].Reason != v1alpha2.ReasonChildContested {
+		t.Errorf("blocked by %+v", blocked)
+	}
+}
+
+// TestMissingKind verifies that a declared child of an optional kind stays if the kind was not
+// served at the election, but is served again. A child that is no longer declared goes.
+func TestMissingKind(t *testing.T) {
+	p := newProcess(t)
+	delete(p.reconciler.Missing, "HTTPRoute")
+	p.edit(fixture.Routed(v1alpha2.GatewayReference{Name: "gateway"}, "www.example.com"))
+	read[gatewayv1.HTTPRoute](p, instance.Name)
+
+	// The client of the test reads and deletes HTTPRoutes, whatever this says.
+	p.reconciler.Missing["HTTPRoute"] = "not installed"
+	p.reconcile()
+	read[gatewayv1.HTTPRoute](p, instance.Name)
+
+	delete(p.reconciler.Missing, "HTTPRoute")
+	p.edit(func(s *v1alpha2.NginxOperatorSpec) { s.Expose = nil })
+	if err := p.Get(t.Context(), instance, &gatewayv1.HTTPRoute{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the HTTPRoute that is no longer declared: %v", err)
+	}
+}
+
+// TestOldViewOfAnInstance verifies that a new process whose view of the NginxOperators alone is old
+// neither repeats a failed rollout nor removes the failure from the status.
+func TestOldViewOfAnInstance(t *testing.T) {
+	for name, paused := range map[string]bool{"a child differs": false, "only the status differs": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newProcess(t)
+			p.rollOut(podReady)
+			p.edit(func(s *v1alpha2.NginxOperatorSpec) { s.Image = "nginx:other" })
+			p.rollOut(podCrashing)
+			p.rollOut(podReady)
+			p.edit(func(s *v1alpha2.NginxOperatorSpec) { s.Paused = paused })
+			current := p.object()
+			if p.image() != fixture.Image || len(current.Status.FailedRevisions) == 0 {
+				t.Fatalf("not rolled back: %s, %+v", p.image(), current.Status)
+			}
+
+			p.reconciler.Applier = NewApplier(p, p, func(string, apply.Verb) {})
+			old := current.DeepCopy()
+			old.Status.FailedRevisions, old.Status.Conditions = nil, nil
+			result, err := p.reconciler.Reconcile(t.Context(), old)
+			if err != nil || !result.Requeue { //nolint:staticcheck // see Reconcile
+				t.Errorf("%+v, %v", result, err)
+			}
+			if p.image() != fixture.Image || !equality.Semantic.DeepEqual(p.status(), current.Status) {
+				t.Errorf("image %s, status %+v", p.image(), p.status())
+			}
+			p.reconcile()
+			if p.image() != fixture.Image || len(p.status().FailedRevisions) == 0 {
+				t.Errorf("with the current view: image %s, status %+v", p.image(), p.status())
+			}
+		})
+	}
+}
+
+// TestDenialWithAnyCode verifies that the status reports a denied child as Forbidden, whatever the
+// code of the denial, and that the change is applied once admission allows it.
+func TestDenialWithAnyCode(t *testing.T) {
+	for name, denial := range map[string]metav1.Status{
+		"400": {Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest},
+		"405": {Code: http.StatusMethodNotAllowed},
+		"409": {Code: http.StatusConflict},
+		"422": {Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid},
+	} {
+		for kind, isDenied := range map[string]func(client.Object) bool{
+			"Service":    func(object client.Object) bool { _, is := object.(*corev1.Service); return is },
+			"Deployment": func(object client.Object) bool { _, is := object.(*appsv1.Deployment); return is },
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				p := newProcess(t)
+				p.rollOut(podReady)
+				p.refuse = func(object client.Object) error {
+					if !isDenied(object) {
+						return nil
+					}
+					denial.Message = `admission webhook "cost.example.com" denied the request: the annotation is required`
+					return &apierrors.StatusError{ErrStatus: denial}
+				}
+				p.edit(func(s *v1alpha2.NginxOperatorSpec) {
+					if kind == "Deployment" {
+						s.ForceRedeploy = "x"
+					}
+					s.Service = &v1alpha2.Service{Annotations: map[string]string{"team": "shop"}}
+				})
+				object := p.object()
+				for _, of := range []string{v1alpha2.ConditionReady, v1alpha2.ConditionDegraded} {
+					if found := p.condition(of); found.Reason != v1alpha2.ReasonForbidden || !strings.Contains(found.Message, "cost.example.com") {
+						t.Errorf("%s: %+v", of, found)
+					}
+				}
+				if object.Status.ObservedGeneration != object.Generation {
+					t.Errorf("observed %d of %d", object.Status.ObservedGeneration, object.Generation)
+				}
+
+				p.refuse = func(client.Object) error { return nil }
+				p.reconcile()
+				p.rollOut(podReady)
+				if found := p.condition(v1alpha2.ConditionReady); found.Status != metav1.ConditionTrue ||
+					read[corev1.Service](p, instance.Name).Annotations["team"] != "shop" {
+					t.Errorf("%+v", found)
+				}
+			})
+		}
 	}
 }

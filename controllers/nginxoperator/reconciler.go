@@ -196,8 +196,12 @@ func (r *Reconciler) evaluate(
 		p.Failed, again, err = rollouts.Evaluate(ctx, object, pods)
 		p.Failure = cmp.Or(p.Failure, status.WriteFailure(err, &object.Spec))
 	}
-	unusable, unreadable := rollouts.Unusable(ctx, object, p.State)
-	p.Unusable = unusable
+	// The resolution of a spec that is applied has found the unusable objects already.
+	var unreadable error
+	hasEarlierPods := p.State == rollout.StateBlocked || p.State == rollout.StateRolledBack
+	if deployment := p.live.Deployment(); deployment != nil && hasEarlierPods {
+		p.Unusable, unreadable = rollouts.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
+	}
 	return again, errors.Join(applyErr, err, unreadable)
 }
 

@@ -1,6 +1,7 @@
 package nginxoperator
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -44,10 +45,7 @@ func (r *Reconciler) render(
 // sized returns the children of the Pods of a decision with the size that the spec declares, as far
 // as it is valid for the Pods: replicas, strategy, deadlines, autoscaler, and PodDisruptionBudget.
 func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision) []client.Object {
-	proven := decided.Apply
-	if decided.Good != nil {
-		proven = decided.Good
-	}
+	proven := cmp.Or(decided.Good, decided.Apply)
 	size := ptr.To(*object)
 	scaler := revision.ChildOf[*autoscalingv2.HorizontalPodAutoscaler](proven.Children)
 	switch {
@@ -59,20 +57,17 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 		size.Spec.Autoscaling = operand.AutoscalingOf(scaler) // as far as it is valid for the good Pods
 	}
 
-	var out []client.Object
 	var declared *appsv1.Deployment
 	var budget client.Object
+	known := decided.Apply.Children
 	if decided.Declared != nil {
-		declared = decided.Declared.Deployment()
+		declared, known = decided.Declared.Deployment(), slices.Concat(decided.Declared.Children, known)
 	}
-	for _, from := range []*revision.Declaration{decided.Declared, decided.Apply} {
-		if from == nil || budget != nil {
-			continue
-		}
-		if at := slices.IndexFunc(from.Children, operand.IsBudget); at >= 0 {
-			budget = from.Children[at]
-		}
+	if at := slices.IndexFunc(known, operand.IsBudget); at >= 0 {
+		budget = known[at]
 	}
+
+	var out []client.Object
 	for _, child := range decided.Apply.Children {
 		switch child := child.(type) {
 		case *appsv1.Deployment:
@@ -95,8 +90,8 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 	return out
 }
 
-// reached returns the running ports, without the number to which the Ingress or HTTPRoute moves if
-// the API server has no endpoints for it: the Service may have got the number a moment ago.
+// reached returns the running ports, without the number to which the Ingress or HTTPRoute moves
+// while that has no endpoints: the Service may have got the number a moment ago.
 func (r *Reconciler) reached(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, pods, entrance []client.Object, running operand.Running,
 ) (operand.Running, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -38,12 +39,8 @@ import (
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// Wrap wraps the reconciler, for example in a watchdog.
-type Wrap func(reconcile.Reconciler) reconcile.Reconciler
-
-// NewApplier returns the Applier of the operator. The client reads from the cache and writes to the
-// API server, and the reader reads from the API server. wrote is called after each successful
-// write.
+// NewApplier returns the Applier of the operator. The client reads from the cache, and the reader
+// from the API server. wrote is called after each successful write.
 func NewApplier(cached client.Client, reader client.Reader, wrote func(kind string, verb apply.Verb)) *apply.Applier {
 	return &apply.Applier{
 		Client: cached, Reader: reader, Wrote: wrote,
@@ -53,8 +50,11 @@ func NewApplier(cached client.Client, reader client.Reader, wrote func(kind stri
 	}
 }
 
-// SetupWithManager adds the controller to the manager.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, options controller.Options, wrap Wrap) error {
+// SetupWithManager adds the controller to the manager. wrap wraps the reconciler, for example in a
+// watchdog.
+func (r *Reconciler) SetupWithManager(
+	mgr manager.Manager, options controller.Options, wrap func(reconcile.Reconciler) reconcile.Reconciler,
+) error {
 	children := builder.WithPredicates(childChanged(r.Applier.IsAsDeclared))
 	owned := enqueue(cached.ControllingInstance)
 	labeled := enqueue(func(object metav1.Object) string { return object.GetLabels()[wellknown.LabelInstance] })
@@ -121,8 +121,7 @@ func newGenerationFirst(
 }
 
 // specChanged passes an object if its spec or its canary label has changed, or if it is being
-// deleted. It does not rely on the generation alone: fields that v1alpha1 lacks may be in an
-// annotation of the stored object, which does not change the generation.
+// deleted. Fields that v1alpha1 lacks may be in an annotation, which has no generation.
 func specChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -136,8 +135,8 @@ func specChanged() predicate.Predicate {
 }
 
 // childChanged passes a child that differs from the last write of the operator, a changed status of
-// a Deployment, Service, Ingress, or HTTPRoute, and each child at the resync every ten hours. It
-// drops the events of the operator's own writes, which are most events.
+// a Deployment, Service, Ingress, or HTTPRoute, and each child at the resync every ten hours. Most
+// events are of the operator's own writes, and do not pass.
 func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		// The operator may have created the child before its cache had it, and another controller
@@ -195,8 +194,7 @@ func revisionEnds() predicate.Predicate {
 }
 
 // podFailureChanged passes a Pod whose failure has changed, that is being deleted, or that has
-// ended. A node port may move, or an undeclared port be removed then. The status of the Deployment
-// reports all other changes of Pods.
+// ended. A node port may move, or an undeclared port be removed then.
 func podFailureChanged() predicate.Predicate {
 	failureOf := func(object client.Object) failure.Failure {
 		if !object.GetDeletionTimestamp().IsZero() {
@@ -218,3 +216,29 @@ func podFailureChanged() predicate.Predicate {
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
+
+// statusDelay is the delay of a reconcile for the status of a Deployment, which changes several
+// times while Pods start.
+const statusDelay = 200 * time.Millisecond
+
+// statusLater delays the requests for changes of a Deployment that did not change its spec.
+type statusLater struct{ handler.EventHandler }
+
+// Update implements handler.EventHandler.
+func (h statusLater) Update(
+	ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
+	isResync := e.ObjectNew.GetResourceVersion() == e.ObjectOld.GetResourceVersion()
+	if !isResync && e.ObjectNew.GetGeneration() == e.ObjectOld.GetGeneration() {
+		queue = later{queue}
+	}
+	h.EventHandler.Update(ctx, e, queue)
+}
+
+// later is a queue that delays its requests. It is no priority queue, so handlers use Add.
+type later struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Add implements workqueue.TypedInterface.
+func (l later) Add(request reconcile.Request) { l.AddAfter(request, statusDelay) }

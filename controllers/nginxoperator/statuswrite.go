@@ -6,18 +6,25 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
+	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
+	"github.com/example/nginx-operator/pkg/apply"
 	"github.com/example/nginx-operator/pkg/denied"
 )
 
@@ -116,4 +123,119 @@ func statusPatch(object *v1alpha2.NginxOperator, operations ...operation) ([]byt
 		return nil, fmt.Errorf("failed to encode status: %w", err)
 	}
 	return patch, nil
+}
+
+// reportUnreadable reports in the status that an object cannot be decoded. Its children stay as
+// they are. The patch and its response do not use the Go type, because the object does not fit it.
+func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.NginxOperator, why string) error {
+	conditions := object.DeepCopy().Status.Conditions
+	message := failure.Truncate(unreadableMessage(why))
+	for _, next := range status.Stopped(v1alpha2.ReasonUnreadable, message, "stopped by a failure, see Degraded") {
+		next.ObservedGeneration = object.Generation
+		meta.SetStatusCondition(&conditions, next)
+	}
+	if equality.Semantic.DeepEqual(conditions, object.Status.Conditions) && object.Status.ObservedGeneration == object.Generation {
+		return nil
+	}
+	err := r.patchUnreadable(ctx, object, conditions)
+	switch {
+	case apierrors.IsInvalid(err):
+		// A rule of the schema finds an unexpected type, so the API server refuses every write that
+		// does not correct it. Send an Event instead. A retry does not help.
+		r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha2.ReasonUnreadable, "Reconcile", "%s", unreadableMessage(why))
+		log.FromContext(ctx).Error(err, "Failed to write the status of an object that cannot be read")
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("failed to write status: %w", err)
+	default:
+		r.reportTransitions(ctx, object, conditions)
+	}
+	return nil
+}
+
+// patchUnreadable tries patches until the API server accepts one.
+func (r *Reconciler) patchUnreadable(ctx context.Context, object *v1alpha2.NginxOperator, conditions []metav1.Condition) error {
+	patches, err := unreadablePatches(object, conditions)
+	if err != nil {
+		return err
+	}
+	for _, patch := range patches {
+		target := &metav1.PartialObjectMetadata{}
+		target.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
+		target.Namespace, target.Name = object.Namespace, object.Name
+		err = r.Client.Status().Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), r.Applier.FieldOwner,
+			client.DisableReadYourWritesConsistency)
+		if !apierrors.IsInvalid(err) {
+			break
+		}
+	}
+	return err
+}
+
+// unreadablePatches returns a patch that writes only the conditions, and one that replaces the
+// status. The second is for an object without a status, or with one that the API server refuses.
+func unreadablePatches(object *v1alpha2.NginxOperator, conditions []metav1.Condition) ([][]byte, error) {
+	instead, err := statusPatch(object,
+		operation{"add", "/status", map[string]any{"observedGeneration": object.Generation, "conditions": conditions}})
+	if err != nil || equality.Semantic.DeepEqual(object.Status, v1alpha2.NginxOperatorStatus{}) { // nor can the status be read
+		return [][]byte{instead}, err
+	}
+	beside, err := statusPatch(object,
+		operation{"add", "/status/observedGeneration", object.Generation}, operation{"add", "/status/conditions", conditions})
+	return [][]byte{beside, instead}, err
+}
+
+// unreadableMessage returns the message for an object that cannot be decoded.
+func unreadableMessage(why string) string {
+	return "the stored object cannot be read, so nothing of it is applied: " + why +
+		"; correct that field, or delete the object and create it again"
+}
+
+// rememberStatus remembers the status that this process writes to an object.
+func (r *Reconciler) rememberStatus(object *v1alpha2.NginxOperator) {
+	hash := cached.StatusHash(object)
+	r.Applier.Memory.Update(object, func(known *apply.Remembered) { known.StatusHash = hash })
+}
+
+// changedByOthers passes a status that differs from the last one that this process wrote, so that
+// the operator writes it again. If this process has not written to an object, it passes every
+// change.
+func (r *Reconciler) changedByOthers() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			after := e.ObjectNew.(*v1alpha2.NginxOperator)
+			if !cached.StatusesDiffer(e.ObjectOld.(*v1alpha2.NginxOperator), after) {
+				return false
+			}
+			written, key := "", client.ObjectKeyFromObject(after)
+			r.Applier.Memory.View(key, after.UID, func(known *apply.Remembered) { written = known.StatusHash })
+			return written != cached.StatusHash(after)
+		},
+	}
+}
+
+// rememberChange remembers when the generation of an object was first seen, if its status does not
+// have the generation yet.
+func (r *Reconciler) rememberChange(object *v1alpha2.NginxOperator) {
+	if object.Status.ObservedGeneration == object.Generation {
+		return
+	}
+	r.Applier.Memory.Update(object, func(known *apply.Remembered) {
+		if known.Generation != object.Generation {
+			known.Generation, known.Seen = object.Generation, time.Now()
+		}
+	})
+}
+
+// measureChange measures the time until an object is Ready, once for each change.
+func (r *Reconciler) measureChange(object *v1alpha2.NginxOperator) {
+	r.Applier.Memory.Update(object, func(known *apply.Remembered) {
+		if known.Generation != 0 {
+			r.Metrics.Ready(time.Since(known.Seen))
+			known.Generation = 0
+		}
+	})
 }

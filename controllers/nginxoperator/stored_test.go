@@ -124,7 +124,8 @@ func TestStoreIsRefused(t *testing.T) {
 	p.rollOut(podReady)
 	p.refuse = exceedsQuota[*appsv1.ControllerRevision]
 	p.edit(withImage("nginx:other"))
-	if degraded := p.condition(v1alpha2.ConditionDegraded); degraded.Reason != v1alpha2.ReasonQuotaExceeded || p.image() != fixture.Image {
+	degraded := p.condition(v1alpha2.ConditionDegraded)
+	if degraded.Reason != v1alpha2.ReasonQuotaExceeded || p.image() != fixture.Image {
 		t.Errorf("image %s, %+v", p.image(), degraded)
 	}
 	p.refuse = func(client.Object) error { return nil }

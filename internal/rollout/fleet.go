@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,11 +97,6 @@ func groupOf(object *v1alpha2.NginxOperator, progress health.Progress) fleet.Pla
 		return fleet.WaitingCanary
 	}
 	return fleet.Waiting
-}
-
-// WaitingMessage returns the message for an object that waits for a rollout slot.
-func WaitingMessage(changes string) string {
-	return fmt.Sprintf("waiting for a rollout slot: the operator upgrade changes %s; the running Pods serve the spec", changes)
 }
 
 // EvaluateForFleet returns the place of an object after its children were written. failed is the

@@ -13,7 +13,6 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/failure"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/revision"
 )
@@ -32,15 +31,6 @@ type Resolution struct {
 	CertificatesHash string
 	// Resolved reports whether all references could be read.
 	Resolved bool
-}
-
-// Mounted returns the resolution with the certificates that Pods mount (Decision.Secrets), which
-// are those of the spec if the argument is nil.
-func (r Resolution) Mounted(secrets *operand.Inputs) Resolution {
-	if secrets != nil {
-		r.Certificates, r.CertificatesHash = secrets.Certificates, secrets.CertificatesHash
-	}
-	return r
 }
 
 // Declare returns the declaration of the object, or nil if the object is blocked, and the
@@ -129,16 +119,4 @@ func (r Decider) ratchet(object *v1alpha2.NginxOperator) Resolution {
 	slices.Sort(out.Accepted)
 	out.Accepted = slices.Compact(out.Accepted)
 	return out
-}
-
-// Unusable returns the missing and unusable objects that the Pods of the Deployment need while its
-// Pod template is not that of the spec. Those that a spec references are found by its resolution.
-func (r Decider) Unusable(
-	ctx context.Context, object *v1alpha2.NginxOperator, applied State,
-) ([]inputs.Unusable, error) {
-	deployment := r.Live.Deployment()
-	if deployment == nil || applied != StateBlocked && applied != StateRolledBack {
-		return nil, nil
-	}
-	return r.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
 }

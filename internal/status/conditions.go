@@ -38,7 +38,8 @@ func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outc
 		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack, message)
 	}
 	if result.WaitsFor != "" && out[1].Status == metav1.ConditionFalse && out[0].Status == metav1.ConditionTrue {
-		message := rollout.WaitingMessage(result.WaitsFor)
+		message := "waiting for a rollout slot: the operator upgrade changes " + result.WaitsFor +
+			"; the running Pods serve the spec"
 		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet, message)
 	}
 	if object.Spec.Paused {
