@@ -23,8 +23,7 @@ type Preview struct {
 	// Failures has a failure for each child that the API server refuses. A reconcile stops at the
 	// first refusal of a child that Pods depend on.
 	Failures []v1alpha2.Blocker
-	// Children are the children of the declaration that would be applied, with its patches. There
-	// are none if the object is blocked and nothing was applied before.
+	// Children are the children that would be applied, with the patches of the spec.
 	Children []client.Object
 	// Missing has a failure for each declared child whose kind is not installed.
 	Missing []v1alpha2.Blocker
@@ -32,10 +31,9 @@ type Preview struct {
 
 // Preview makes the writes of a reconcile, but not the status. It ignores spec.paused, the fleet
 // rollout, and bridges of renamed ports, and has the entrance that follows the Pods. The client of
-// the Applier must make dry runs of the writes. The Reconciler needs only Client, Applier,
-// ConfigMaps, Secrets, Missing, and Release, and must not have Fleet. Preview calls refused after
-// the first refusal, and then writes the other children as well, so that the API server validates
-// all of them. It returns an error if an object cannot be read.
+// the Applier must make dry runs. The Reconciler needs only Client, Applier, ConfigMaps, Secrets,
+// Missing, and Release, and must not have Fleet. Preview calls refused after the first refusal, and
+// still writes the other children, so that the API server validates all of them.
 func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator, refused func()) (Preview, error) {
 	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if err != nil {
@@ -85,8 +83,8 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	return out, err
 }
 
-// maxAdoptions is the limit of renderings for a preview. The names of ConfigMaps depend on the
-// Deployment, so an adoption of the Deployment can be followed by another one.
+// maxAdoptions is the limit of renderings for a preview. Another one follows the adoption of the
+// Deployment, because the names of ConfigMaps depend on it.
 const maxAdoptions = 3
 
 // renderAdopted returns the children of a declaration for the state after the adoption of orphans,
@@ -148,7 +146,7 @@ func refusalOf(err error, object *v1alpha2.NginxOperator) ([]v1alpha2.Blocker, e
 }
 
 // Declared returns the children of the current spec, or the reasons why the spec cannot be applied.
-// It writes nothing. The Reconciler needs the same fields as for Preview, without the Applier.
+// The Reconciler needs the same fields as for Preview, without the Applier.
 func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperator) ([]client.Object, []v1alpha2.Blocker, error) {
 	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if err != nil {

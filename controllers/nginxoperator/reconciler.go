@@ -41,8 +41,7 @@ type Reconciler struct {
 	Metrics *metrics.Metrics
 	// ConfigMaps and Secrets watch the objects that specs reference.
 	ConfigMaps, Secrets *reference.Tracker
-	// Missing has the reason for each optional kind that is not served. It does not change after
-	// SetupWithManager.
+	// Missing has the reason for each optional kind that is not served.
 	Missing map[string]string
 	// Fleet admits objects to the rollout of a release.
 	Fleet *fleet.Gate
@@ -76,10 +75,9 @@ type progress struct {
 	again time.Duration
 }
 
-// Reconcile reads the live state, resolves the spec of an object, decides which declaration is
-// applied, writes the children, evaluates the rollout, and writes the status. Failures are reported
-// in the status. Failures that may pass without a change are also returned, so that they are
-// retried with back-off.
+// Reconcile decides which declaration of an object is applied, writes the children, evaluates the
+// rollout, and reports failures in the status. Failures that may pass without a change are also
+// returned, so that they are retried with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperator) (reconcile.Result, error) {
 	if !object.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes the children. They must not be recreated.
@@ -123,15 +121,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	if apply.StartsOver(statusErr) {
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
-	if statusErr == nil && updated.StoredRevision == nil {
-		statusErr = r.deleteStored(ctx, object, p.live)
-	}
 	untilRetry, retryErr := retryOf(applyErr, &object.Spec)
 	if p.Replaced {
 		untilRetry, retryErr = 0, nil
 	}
 	again := requeue.Soonest(p.again, untilEvaluated, p.UntilAttempt, untilChanged, untilWritten, untilRetry,
-		lookAgain(object, updated, p.Outcome))
+		lookAgain(&object.Status, &updated, p.Outcome))
 	if again != 0 && again <= requeue.Soon && statusErr == nil {
 		return reconcile.Result{RequeueAfter: again}, nil // the next reconcile must not wait for a back-off
 	}
@@ -206,14 +201,12 @@ func (r *Reconciler) evaluate(
 }
 
 // lookAgain returns the delay of a reconcile that follows a new status, or 0.
-func lookAgain(object *v1alpha2.NginxOperator, updated v1alpha2.NginxOperatorStatus, outcome status.Outcome) time.Duration {
-	before := &object.Status
-	switch {
-	case status.IsNewGood(before.LastGoodRevision, updated.LastGoodRevision, outcome),
-		len(updated.FailedRevisions) < len(before.FailedRevisions):
-		return requeue.Soon // a rollout slot may be free
-	case before.StoredRevision != nil && updated.StoredRevision == nil:
-		return requeue.UntilObserved // the ConfigMaps of the stored children can be deleted
+func lookAgain(before, after *v1alpha2.NginxOperatorStatus, outcome status.Outcome) time.Duration {
+	isSlotFree := status.IsNewGood(before.LastGoodRevision, after.LastGoodRevision, outcome) ||
+		len(after.FailedRevisions) < len(before.FailedRevisions)
+	isStoredStale := before.StoredRevision != nil && after.StoredRevision == nil
+	if isSlotFree || isStoredStale {
+		return requeue.Soon
 	}
 	return 0
 }

@@ -72,8 +72,7 @@ func (r *Reconciler) SetupWithManager(
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
 		Watches(&appsv1.Deployment{}, statusLater{owned}, children).
-		// Only Reconcile writes bridges, and it requeues an object that has one. Events of these
-		// writes would start the next reconcile too early.
+		// Reconcile writes the bridges. Their events would start the next reconcile too early.
 		Watches(&discoveryv1.EndpointSlice{}, handler.Funcs{}).
 		Watches(&appsv1.ReplicaSet{}, labeled, builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, labeled, builder.WithPredicates(podFailureChanged())).
@@ -95,8 +94,7 @@ func (r *Reconciler) SetupWithManager(
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
 }
 
-// enqueue requests a reconcile of the NginxOperator with the name that a function returns for an
-// object, unless it is "".
+// enqueue requests a reconcile of the NginxOperator whose name a function returns, unless it is "".
 func enqueue(nameOf func(metav1.Object) string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		name := nameOf(object)
@@ -135,8 +133,7 @@ func specChanged() predicate.Predicate {
 }
 
 // childChanged passes a child that differs from the last write of the operator, a changed status of
-// a Deployment, Service, Ingress, or HTTPRoute, and each child at the resync every ten hours. Most
-// events are of the operator's own writes, and do not pass.
+// a Deployment, Service, Ingress, or HTTPRoute, and each child at the resync every ten hours.
 func childChanged(asDeclared func(client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		// The operator may have created the child before its cache had it, and another controller

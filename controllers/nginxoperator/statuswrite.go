@@ -28,9 +28,9 @@ import (
 	"github.com/example/nginx-operator/pkg/denied"
 )
 
-// storeInEffect stores the children in effect, and writes their hash to the status. Nothing else is
-// written before the next reconcile. It returns false if another client has removed the last
-// declaration of the Deployment everywhere. The change then continues, and cannot be rolled back.
+// storeInEffect stores the children in effect, and writes their hash to the status. It returns
+// false if another client has removed the last declaration of the Deployment everywhere. The change
+// then continues, and cannot be rolled back.
 func (r *Reconciler) storeInEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, request rollout.StoreRequest,
 ) (bool, error) {
@@ -46,17 +46,6 @@ func (r *Reconciler) storeInEffect(
 	updated.StoredRevision = reference
 	_, err = r.writeStatus(ctx, object, updated)
 	return true, err
-}
-
-// deleteStored deletes the ControllerRevision of an earlier status, which no status refers to any
-// more.
-func (r *Reconciler) deleteStored(ctx context.Context, object *v1alpha2.NginxOperator, state live.State) error {
-	for _, child := range state.Owned("ControllerRevision") {
-		if stored := object.Status.StoredRevision; stored != nil && stored.Name == child.GetName() {
-			return r.Applier.Delete(ctx, child.DeepCopyObject().(client.Object))
-		}
-	}
-	return nil
 }
 
 // writeStatus writes a changed status with one patch, and then reports its transitions. It returns
@@ -96,8 +85,7 @@ func (r *Reconciler) writeStatus(
 	return 0, nil
 }
 
-// reportTransitions reports the changes of the conditions since the status of an object, by Events
-// and in the log.
+// reportTransitions reports the changes of the conditions of an object by Events and in the log.
 func (r *Reconciler) reportTransitions(ctx context.Context, object *v1alpha2.NginxOperator, after []metav1.Condition) {
 	for _, change := range status.Transitions(&object.Status, after) {
 		if change.Reason == v1alpha2.ReasonNamespaceTerminating {
@@ -197,9 +185,7 @@ func (r *Reconciler) rememberStatus(object *v1alpha2.NginxOperator) {
 	r.Applier.Memory.Update(object, func(known *apply.Remembered) { known.StatusHash = hash })
 }
 
-// changedByOthers passes a status that differs from the last one that this process wrote, so that
-// the operator writes it again. If this process has not written to an object, it passes every
-// change.
+// changedByOthers passes a status that differs from the last one that this process wrote, if any.
 func (r *Reconciler) changedByOthers() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -217,8 +203,7 @@ func (r *Reconciler) changedByOthers() predicate.Predicate {
 	}
 }
 
-// rememberChange remembers when the generation of an object was first seen, if its status does not
-// have the generation yet.
+// rememberChange remembers when a generation was first seen that the status does not have yet.
 func (r *Reconciler) rememberChange(object *v1alpha2.NginxOperator) {
 	if object.Status.ObservedGeneration == object.Generation {
 		return

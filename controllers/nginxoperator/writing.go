@@ -123,10 +123,9 @@ func (r *Reconciler) apply(
 }
 
 // inOrder returns the children that Pods depend on, and the Deployment, in the order of their
-// writes, and the other children, which are independent of each other.
-//
-// An existing Service precedes the NetworkPolicy: its version refuses ports that come from an older
-// Service. A new one follows it, so that no Service without Pods is created if a name is taken.
+// writes, and the other children, which are independent of each other. An existing Service precedes
+// the NetworkPolicy: its version refuses ports that come from an older Service. A new one follows
+// it, so that no Service without Pods is created if a name is taken.
 func inOrder(of revision.Rendering) (ordered, independent []client.Object) {
 	var services, policies, deployments []client.Object
 	for _, child := range of.Children {

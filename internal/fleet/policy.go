@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	// SlotTime is how long an instance can hold a slot. It does not depend on
-	// spec.rollout.progressDeadlineSeconds, which is at most 1 hour. It is longer than the default
-	// of 10 minutes: an instance of a bad release must fail, and stop the rollout, before its slot
-	// admits another instance.
+	// SlotTime is how long an instance can hold a slot, for any deadline of its spec. It is longer
+	// than the default deadline of 10 minutes: an instance of a bad release must fail, and stop the
+	// rollout, before its slot admits another instance.
 	SlotTime = 12 * time.Minute
 	// HoldTime is how long a single namespace can keep OLM from replacing the operator.
 	HoldTime = time.Hour
@@ -30,12 +29,10 @@ const (
 
 // Policy is the administrator's configuration of rollouts.
 type Policy struct {
-	// MaxUnavailable is the number of slots. Each instance that rolls holds one. A percentage is
-	// relative to the number of all instances.
+	// MaxUnavailable is the number of slots, or a percentage of all instances.
 	MaxUnavailable intstr.IntOrString
 	// CanaryNamespaces are the namespaces whose canaries start before the instances of all
-	// namespaces. A canary in another namespace starts only before the other instances of its own
-	// namespace.
+	// namespaces. Other canaries start before the instances of their own namespace.
 	CanaryNamespaces sets.Set[string]
 	// FailureThreshold is the number of namespaces with failures that stops the rollout for all. If
 	// it is 0, failures never stop the rollout for all.
@@ -84,9 +81,8 @@ func (p Policy) Stopped(s *State) bool {
 	return p.FailureThreshold > 0 && (s.failing >= p.FailureThreshold || canaries > 0)
 }
 
-// slots returns the number of instances that may roll at a time, and the limit of a single
-// namespace. If several namespaces take part, the limit is one less, so that a slow namespace never
-// blocks the others.
+// slots returns the number of instances that may roll at a time, and the limit of one namespace. It
+// is one less if several namespaces take part, so that a slow namespace never blocks the others.
 func (p Policy) slots(s *State) (slots, limit int) {
 	slots = Limit(p.MaxUnavailable, s.All)
 	if s.parts < minSlots {
@@ -137,8 +133,7 @@ type holds map[string]time.Time
 // verdict decides whether OLM may replace the operator. OLM may not while several namespaces
 // continue the rollout, or while failures stop the rollout for all. The last namespace that
 // continues, and each namespace with a failed or overdue instance, block OLM for at most HoldTime.
-// OLM may only after the Gate has seen all objects. Messages contain no counts, because each change
-// causes a write.
+// Messages contain no counts, because each change causes a write.
 func (p Policy) verdict(s *State, failing string, alone holds, now time.Time) verdict {
 	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
 	switch {

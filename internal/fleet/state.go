@@ -13,8 +13,7 @@ import (
 const degree = 32
 
 // State is the rollout of a release to all instances. Its sums and orders follow each instance that
-// moves, so that a decision visits only the namespace that it returns, and those of the
-// administrator's list of canaries. Create it with newState.
+// moves, so that a decision visits only the namespace that it returns, and CanaryNamespaces.
 type State struct {
 	// All is the number of instances with replicas. Unseen is the number of objects that were not
 	// reconciled since this process started.
@@ -38,8 +37,7 @@ type load struct {
 	namespace string
 }
 
-// before orders namespaces by the slots that they hold, and then by name, which makes a simulation
-// repeatable.
+// before orders namespaces by the slots that they hold, and then by name.
 func (l load) before(other load) bool {
 	return cmp.Or(cmp.Compare(l.rolling, other.rolling), strings.Compare(l.namespace, other.namespace)) < 0
 }
@@ -86,9 +84,8 @@ func (s *State) index(namespace string, counts Counts, step int) {
 }
 
 // held returns the number of slots that are not free. A namespace holds at most limit slots,
-// however many instances it has started without a slot. If one namespace exceeds the limit, which
-// is at least all slots but one, any other that rolls holds the last slot. So the others need no
-// limit.
+// however many instances it has started without a slot. Only one can exceed the limit, which is at
+// least all slots but one.
 func (s *State) held(limit int) int {
 	most, _ := s.rolling.Max()
 	return min(most.rolling, limit) + s.Sum[Rolling] - most.rolling

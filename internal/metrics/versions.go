@@ -18,10 +18,9 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// Versions reports whether objects can be read at each version of their API. It reads them like any
-// client, through the API server and the conversion. Requests that a Pod posts to the webhooks do
-// not change the result. Create it with NewVersions, and add it to a manager: only the leader
-// reads.
+// Versions reports whether objects can be read at each version of their API, through the API server
+// and the conversion. Requests that a Pod posts to the webhooks do not change the result. Create it
+// with NewVersions, and add it to a manager: only the leader reads.
 type Versions struct {
 	reader     client.Reader
 	namespaces []string

@@ -1,6 +1,5 @@
 // Package rollout decides which declaration of an NginxOperator is applied: that of the spec, the
-// one that was declared last, or what is in effect. It evaluates rollouts, and places objects in
-// the rollout of a release.
+// one that was declared last, or what is in effect. It also evaluates rollouts.
 package rollout
 
 import (

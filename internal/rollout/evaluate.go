@@ -18,9 +18,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// A failed rollout is rolled back: its revision is written to status.failedRevisions, and the Pods
-// that were in effect before are written. The status survives restarts of the operator.
-
 // Evaluate returns the failed revision if the rollout of the applied Pod template has failed and
 // there are good Pods to roll back to, or else nil. It also returns the delay of the next
 // evaluation, or 0. A declaration with the Pod template of the last good revision has no rollout:

@@ -16,9 +16,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// A release of the operator may render other children of the same spec, with another default image,
-// nginx.conf, or Pod template. Such a change waits for a rollout slot. Until then the Pods stay
-// what was declared last.
+// A release of the operator may render other Pods of the same spec. Such a change waits for a
+// rollout slot. Until then the Pods stay what was declared last.
 
 // slotOf returns the place of an object, and requests a rollout slot if the object needs one. It
 // also returns the failed revision of an earlier release that the object rolls out again, or nil.

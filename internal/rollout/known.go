@@ -34,12 +34,10 @@ func FailedOf(status *v1alpha2.NginxOperatorStatus, id change.ID) *v1alpha2.Fail
 }
 
 // Recognize returns an object whose status has the IDs of its Pods. They are unknown at the first
-// contact with an object of a release before 0.8.0, and with one that has lost its status. declared
-// is the declaration of its spec, or nil.
-//
-// The change between the live Pods and those of the spec is the release's only if the status has
-// this generation, and neither reports a rollback nor that the spec could not be used. Otherwise it
-// is the user's.
+// contact with an object of a release before 0.8.0, and with one that has lost its status. The
+// change between the live Pods and those of the spec is the release's only if the status has this
+// generation, and neither reports a rollback nor that the spec could not be used. Otherwise it is
+// the user's. declared is the declaration of the spec, or nil.
 func (r Decider) Recognize(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
 ) (*v1alpha2.NginxOperator, error) {
@@ -113,9 +111,8 @@ func wasApplied(status *v1alpha2.NginxOperatorStatus) bool {
 		progressing != nil && progressing.Status == metav1.ConditionTrue
 }
 
-// forgotten returns the failure of a change whose object has lost its status, or nil. An older
-// ReplicaSet has the Pods of the spec, and the Deployment serves others. So they were rolled out,
-// and then replaced.
+// forgotten returns the failure of a change whose object has lost its status, or nil. The Pods of
+// the spec were replaced if an older ReplicaSet has them, and the Deployment serves others.
 func (r Decider) forgotten(object *v1alpha2.NginxOperator, declared *revision.Declaration) (*v1alpha2.FailedRevision, error) {
 	deployment := r.Live.Deployment()
 	if object.Status.ObservedGeneration != 0 || !health.ProgressOf(deployment).Complete ||

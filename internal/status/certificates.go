@@ -40,9 +40,8 @@ const notMounted = "; no Pod has the new certificate of Secret "
 
 // mountedCertificates returns the certificates that Pods mount, or will mount if there is no
 // Deployment, the condition about them, and the delay until that may change. While the Deployment
-// has other certificates than the Secrets, because its write was refused or waits, or because no
-// Pod could start, these are the ones reported before. The condition then changes only if one of
-// them expires, and names the reason why a renewed one is not mounted.
+// has other certificates than the Secrets, these are the ones reported before. The condition then
+// changes only if one of them expires, and names the reason why a renewed one is not mounted.
 func mountedCertificates(
 	reported v1alpha2.NginxOperatorStatus, deployment *appsv1.Deployment, result Outcome, now time.Time,
 ) ([]v1alpha2.Certificate, *metav1.Condition, time.Duration) {

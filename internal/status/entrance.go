@@ -98,8 +98,7 @@ func exposedURL(object *v1alpha2.NginxOperator, state live.Observed) (string, bo
 	return "", false
 }
 
-// servedPort returns the first port of the Service. The names and protocols of its ports show which
-// have TLS.
+// servedPort returns the first port of the Service.
 func servedPort(service []corev1.ServicePort) defaults.ServicePort {
 	if len(service) == 0 {
 		return defaults.ServicePort{}
@@ -123,8 +122,7 @@ func urlOf(host string, port defaults.ServicePort) string {
 	return scheme + "://" + address
 }
 
-// routeFailures returns why Gateways do not serve the HTTPRoute of a declaration. Pods serve
-// regardless.
+// routeFailures returns why Gateways do not serve the HTTPRoute of a declaration.
 func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []failure.Failure {
 	if applied == nil {
 		return nil
@@ -195,7 +193,6 @@ func routeURL(object *v1alpha2.NginxOperator, route *gatewayv1.HTTPRoute) (strin
 }
 
 // MissingFailures returns a failure for each child of a declaration whose kind is not installed.
-// Pods serve regardless.
 func MissingFailures(applied *revision.Rendering) []failure.Failure {
 	if applied == nil {
 		return nil

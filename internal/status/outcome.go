@@ -99,14 +99,12 @@ func isTransient(failed *failure.Failure, result Outcome) bool {
 const (
 	// maxBlockers is the schema's limit of status.blockedBy, minus one entry for Paused.
 	maxBlockers = 63
-	// maxBlockerBytes is the limit for the messages of all blockers together. They quote the user's
-	// text.
+	// maxBlockerBytes is the limit for the messages of all blockers, which quote the user's text.
 	maxBlockerBytes = 16 << 10
 )
 
-// blockedBy returns the reasons why the running state differs from the spec: why the spec is not
-// applied, the child that cannot be written, why Pods do not serve, the failures of children that
-// no Pod depends on, and spec.paused.
+// blockedBy returns the reasons why the running state differs from the spec. beside are the
+// failures of children that no Pod depends on.
 func blockedBy(state live.Observed, result Outcome, beside []failure.Failure) []v1alpha2.Blocker {
 	found := result.reasons()
 	if failed := result.Failure; failed != nil && !isTransient(failed, result) {

@@ -109,8 +109,7 @@ func related(object *v1alpha2.NginxOperator, state live.Observed, result Outcome
 // the API server takes less.
 const apiErrorLasts = 30 * time.Second
 
-// persists reports whether requests have failed for at least apiErrorLasts, according to the
-// conditions.
+// persists reports whether requests have failed for apiErrorLasts, according to the conditions.
 func persists(conditions []metav1.Condition, now time.Time) bool {
 	found := meta.FindStatusCondition(conditions, v1alpha2.ConditionProgressing)
 	return found != nil && found.Reason == v1alpha2.ReasonAPIError &&
