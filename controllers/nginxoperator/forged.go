@@ -22,37 +22,37 @@ import (
 // replace applies a declaration despite a forged child, and then deletes that child. It returns the
 // forged child as the error, which the status reports until the next reconcile.
 func (r *Reconciler) replace(
-	ctx context.Context, object *v1alpha2.NginxOperator, p *progress, rendered revision.Rendering, forged *apply.Forged,
-) error {
+	ctx context.Context, object *v1alpha2.NginxOperator, done results, rendered revision.Rendering, forged *apply.Forged,
+) (results, error) {
 	forgeries := []*apply.Forged{forged}
-	if decided := p.Decision; decided.Apply == decided.Declared {
-		again, err := r.rollouts(p.live).RenderAgain(object, decided.Declared, operand.NewSuffix())
+	if decided := done.Decision; decided.Apply == decided.Declared {
+		again, err := r.rollouts(done.live).RenderAgain(object, decided.Declared, operand.NewSuffix())
 		if err == nil {
 			if decided.Entrance == decided.Declared {
 				decided.Entrance = again
 			}
 			decided.Apply, decided.Declared = again, again
-			rendered, err = r.render(ctx, object, p.live, decided)
+			rendered, err = r.render(ctx, object, done.live, decided)
 		}
 		if err == nil {
-			err = r.change(ctx, object, p, rendered)
+			done, err = r.change(ctx, object, done, rendered)
 		}
 		if other := apply.IsForged(err); other != nil {
 			forgeries, err = append(forgeries, other), nil
 		}
-		if err != nil || p.hold {
-			return err
+		if err != nil || done.hold {
+			return done, err
 		}
 	}
 	if err := r.Applier.Confirm(ctx, object); err != nil {
-		return err
+		return done, err
 	}
 	for _, forgery := range forgeries {
 		if err := r.Applier.Delete(ctx, forgery.Child); err != nil {
-			return err
+			return done, err
 		}
-		p.live = p.live.Without(forgery.Child)
+		done.live = done.live.Without(forgery.Child)
 	}
-	p.Replaced, p.again = true, requeue.Soon
-	return forged
+	done.Replaced, done.again = true, requeue.Soon
+	return done, forged
 }

@@ -62,8 +62,8 @@ func (r *Reconciler) bridges(state live.State) bridge.Bridges {
 	return bridge.Bridges{Live: state, Applier: r.Applier}
 }
 
-// progress has the results of the steps of a reconcile.
-type progress struct {
+// results are those of the steps of a reconcile so far. Each step takes and returns them.
+type results struct {
 	status.Outcome
 	// live is the live state after the writes.
 	live live.State
@@ -99,20 +99,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	}
 	r.rememberChange(object)
 
-	p := &progress{live: state}
-	applyErr := r.bring(ctx, object, p)
-	place := p.Place
+	done, applyErr := r.bring(ctx, object, state)
+	place := done.Place
 	defer func() { r.reportToFleet(object, place) }()
 	if apply.StartsOver(applyErr) { // requeue without logging an error
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
-	if p.hold {
-		return reconcile.Result{RequeueAfter: p.again}, nil
+	if done.hold {
+		return reconcile.Result{RequeueAfter: done.again}, nil
 	}
 
-	untilEvaluated, applyErr := r.evaluate(ctx, object, p, applyErr)
-	updated, untilChanged := status.Compute(object, p.live.Observe(p.Children()), p.Outcome, time.Now())
-	place, err = r.rollouts(p.live).EvaluateForFleet(updated.LastGoodRevision, p.Decision, p.Failed, p.Failure)
+	done, untilEvaluated, applyErr := r.evaluate(ctx, object, done, applyErr)
+	updated, untilChanged := status.Compute(object, done.live.Observe(done.Children()), done.Outcome, time.Now())
+	place, err = r.rollouts(done.live).EvaluateForFleet(updated.LastGoodRevision, done.Decision, done.Failed, done.Failure)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(applyErr, err)
 	}
@@ -122,82 +121,82 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
 	untilRetry, retryErr := retryOf(applyErr, &object.Spec)
-	if p.Replaced {
+	if done.Replaced {
 		untilRetry, retryErr = 0, nil
 	}
-	again := requeue.Soonest(p.again, untilEvaluated, p.UntilAttempt, untilChanged, untilWritten, untilRetry,
-		lookAgain(&object.Status, &updated, p.Outcome))
+	again := requeue.Soonest(done.again, untilEvaluated, done.UntilAttempt, untilChanged, untilWritten, untilRetry,
+		lookAgain(&object.Status, &updated, done.Outcome))
 	if again != 0 && again <= requeue.Soon && statusErr == nil {
 		return reconcile.Result{RequeueAfter: again}, nil // the next reconcile must not wait for a back-off
 	}
-	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, p.retry, statusErr)
+	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, done.retry, statusErr)
 }
 
 // bring resolves the spec, decides which declaration is applied, and applies it.
-func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, p *progress) error {
-	rollouts := r.rollouts(p.live)
+func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, state live.State) (results, error) {
+	rollouts := r.rollouts(state)
 	declared, resolution, err := rollouts.Declare(ctx, object)
-	p.Resolution = resolution
+	done := results{live: state, Outcome: status.Outcome{Resolution: resolution}}
 	if err != nil {
-		return err
+		return done, err
 	}
 
 	recognized, err := rollouts.Recognize(ctx, object, declared)
 	if err == nil && recognized != object {
 		if _, err = r.writeStatus(ctx, object, recognized.Status); err == nil {
-			p.hold, p.again = true, requeue.Soon
+			done.hold, done.again = true, requeue.Soon
 		}
-		return err
+		return done, err
 	}
 	if err == nil && declared != nil {
 		err = rollouts.Mark(object, declared)
 	}
 	if err == nil {
-		p.Decision, err = rollouts.Decide(ctx, object, declared, p.Invalid)
+		done.Decision, err = rollouts.Decide(ctx, object, declared, done.Invalid)
 	}
 	if err != nil {
 		var settleErr error
-		p.again, settleErr = r.bridges(p.live).Settle(ctx, object)
-		return errors.Join(err, settleErr)
+		done.again, settleErr = r.bridges(state).Settle(ctx, object)
+		return done, errors.Join(err, settleErr)
 	}
 
-	if p.Store != nil {
-		isStored, err := r.storeInEffect(ctx, object, p.live, *p.Store)
+	if done.Store != nil {
+		isStored, err := r.storeInEffect(ctx, object, state, *done.Store)
 		if isStored {
-			p.hold, p.again = true, requeue.Soon
+			done.hold, done.again = true, requeue.Soon
 		}
 		if isStored || err != nil {
-			return err
+			return done, err
 		}
 	}
-	if p.Secrets != nil {
-		p.Certificates, p.CertificatesHash = p.Secrets.Certificates, p.Secrets.CertificatesHash
+	if done.Secrets != nil {
+		done.Certificates, done.CertificatesHash = done.Secrets.Certificates, done.Secrets.CertificatesHash
 	}
-	return r.carryOut(ctx, object, p)
+	return r.carryOut(ctx, object, done)
 }
 
 // evaluate evaluates the rollout after the writes. It returns the delay of the next evaluation, and
 // the errors of the writes and of the evaluation.
 func (r *Reconciler) evaluate(
-	ctx context.Context, object *v1alpha2.NginxOperator, p *progress, applyErr error,
-) (again time.Duration, err error) {
-	rollouts := r.rollouts(p.live)
-	p.Failure = status.WriteFailure(applyErr, &object.Spec)
+	ctx context.Context, object *v1alpha2.NginxOperator, done results, applyErr error,
+) (_ results, again time.Duration, err error) {
+	rollouts := r.rollouts(done.live)
+	done.Failure = status.WriteFailure(applyErr, &object.Spec)
 	var pods *revision.Declaration
-	if p.Applied != nil {
-		pods = p.Applied.Pods
+	if done.Applied != nil {
+		pods = done.Applied.Pods
 	}
-	if applyErr == nil || revision.HasPods(object, p.live.Deployment(), pods) {
-		p.Failed, again, err = rollouts.Evaluate(ctx, object, pods)
-		p.Failure = cmp.Or(p.Failure, status.WriteFailure(err, &object.Spec))
+	if applyErr == nil || revision.HasPods(object, done.live.Deployment(), pods) {
+		done.Failed, again, err = rollouts.Evaluate(ctx, object, pods)
+		done.Failure = cmp.Or(done.Failure, status.WriteFailure(err, &object.Spec))
 	}
 	// The resolution of a spec that is applied has found the unusable objects already.
 	var unreadable error
-	hasEarlierPods := p.State == rollout.StateBlocked || p.State == rollout.StateRolledBack
-	if deployment := p.live.Deployment(); deployment != nil && hasEarlierPods {
-		p.Unusable, unreadable = rollouts.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
+	hasEarlierPods := done.State == rollout.StateBlocked || done.State == rollout.StateRolledBack
+	if deployment := done.live.Deployment(); deployment != nil && hasEarlierPods {
+		done.Unusable, unreadable = rollouts.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
 	}
-	return again, errors.Join(applyErr, err, unreadable)
+	return done, again, errors.Join(applyErr, err, unreadable)
 }
 
 // lookAgain returns the delay of a reconcile that follows a new status, or 0.

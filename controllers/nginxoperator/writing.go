@@ -28,43 +28,45 @@ import (
 
 // carryOut applies a decision. If there is nothing to apply, it only removes the bridge of an
 // earlier change.
-func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperator, p *progress) (err error) {
-	if p.Apply == nil || p.State == rollout.StateBlocked && object.Spec.Paused {
-		p.again, err = r.bridges(p.live).Settle(ctx, object)
-		return err
+func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperator, done results) (_ results, err error) {
+	if done.Apply == nil || done.State == rollout.StateBlocked && object.Spec.Paused {
+		done.again, err = r.bridges(done.live).Settle(ctx, object)
+		return done, err
 	}
 
-	rendered, err := r.render(ctx, object, p.live, p.Decision)
+	rendered, err := r.render(ctx, object, done.live, done.Decision)
 	if err != nil {
 		// The live children are unknown. Report the declaration without children.
-		p.Applied = &revision.Rendering{Pods: rendered.Pods}
-		return err
+		done.Applied = &revision.Rendering{Pods: rendered.Pods}
+		return done, err
 	}
-	err = r.change(ctx, object, p, rendered)
+	changed, err := r.change(ctx, object, done, rendered)
 	if forged := apply.IsForged(err); forged != nil {
-		err = r.replace(ctx, object, p, rendered, forged)
+		done.live, done.Applied = changed.live, changed.Applied
+		return r.replace(ctx, object, done, rendered, forged)
 	}
-	return err
+	return changed, err
 }
 
 // change applies the children, or describes the changes if the object is paused.
 func (r *Reconciler) change(
-	ctx context.Context, object *v1alpha2.NginxOperator, p *progress, rendered revision.Rendering,
-) (err error) {
-	p.Applied = &rendered
+	ctx context.Context, object *v1alpha2.NginxOperator, done results, rendered revision.Rendering,
+) (_ results, err error) {
+	done.Applied = &rendered
 	if object.Spec.Paused {
-		if _, p.again, err = r.bridges(p.live).Ensure(ctx, object, rendered.Running, nil); err == nil {
-			p.Waiting, err = r.pending(ctx, object, p.live, rendered)
+		if _, done.again, err = r.bridges(done.live).Ensure(ctx, object, rendered.Running, nil); err == nil {
+			done.Waiting, err = r.pending(ctx, object, done.live, rendered)
 		}
-		return err
+		return done, err
 	}
 
-	p.hold, p.again, err = r.bridges(p.live).Ensure(ctx, object, rendered.Running, rendered.Ports)
-	if err != nil || p.hold {
-		return err
+	done.hold, done.again, err = r.bridges(done.live).Ensure(ctx, object, rendered.Running, rendered.Ports)
+	if err != nil || done.hold {
+		return done, err
 	}
-	applied, err := r.apply(ctx, object, p, rendered)
-	delays := []time.Duration{p.again, applied.RequeueAfter}
+	applied, state, err := r.apply(ctx, object, done, rendered)
+	done.live = state
+	delays := []time.Duration{done.again, applied.RequeueAfter}
 	if rendered.HeldRoute {
 		delays = append(delays, requeue.UntilObserved)
 	}
@@ -72,19 +74,19 @@ func (r *Reconciler) change(
 		delays = append(delays, requeue.Soon) // no event follows the operator's own writes
 	}
 	for _, contested := range applied.Contested {
-		p.Independent = append(p.Independent, status.ContestedFailure(contested))
+		done.Independent = append(done.Independent, status.ContestedFailure(contested))
 		delays = append(delays, contested.Left)
 	}
 	for _, failed := range applied.Failures {
 		if forged := apply.IsForged(failed.Err); forged != nil {
 			err = errors.Join(err, r.Applier.Delete(ctx, forged.Child))
 		}
-		p.Independent = append(p.Independent, *status.WriteFailure(failed.Err, &object.Spec))
+		done.Independent = append(done.Independent, *status.WriteFailure(failed.Err, &object.Spec))
 		again, retry := retryOf(failed.Err, &object.Spec)
-		delays, p.retry = append(delays, again), errors.Join(p.retry, retry)
+		delays, done.retry = append(delays, again), errors.Join(done.retry, retry)
 	}
-	p.again = requeue.Soonest(delays...)
-	return err
+	done.again = requeue.Soonest(delays...)
+	return done, err
 }
 
 // mountedBy returns the ConfigMaps that the Pods of a declaration mount.
@@ -94,32 +96,32 @@ func mountedBy(of *revision.Declaration) []client.Object {
 
 // apply writes the children that differ, and deletes those that are no longer declared. A refused
 // child that no Pod depends on, or a refused deletion, does not stop the other writes and
-// deletions. No refused child stops a rollback.
+// deletions. No refused child stops a rollback. apply also returns the live state after the writes.
 func (r *Reconciler) apply(
-	ctx context.Context, object *v1alpha2.NginxOperator, p *progress, rendered revision.Rendering,
-) (apply.Applied, error) {
-	content := rendered.Pods.Content
+	ctx context.Context, object *v1alpha2.NginxOperator, done results, rendered revision.Rendering,
+) (apply.Applied, live.State, error) {
+	state, content := done.live, rendered.Pods.Content
 	ordered, independent := inOrder(rendered)
-	applied, err := r.Applier.ApplyAll(ctx, object, p.live, content, ordered, independent)
-	p.live = p.live.With(applied.Written...)
-	if err != nil && p.State == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
-		pods, podsErr := r.Applier.ApplyAll(ctx, object, p.live, content, slices.DeleteFunc(ordered, operand.IsEntrance), nil)
-		p.live = p.live.With(pods.Written...)
+	applied, err := r.Applier.ApplyAll(ctx, object, state, content, ordered, independent)
+	state = state.With(applied.Written...)
+	if err != nil && done.State == rollout.StateRolledBack && !apply.StartsOver(err) && apply.IsForged(err) == nil {
+		pods, podsErr := r.Applier.ApplyAll(ctx, object, state, content, slices.DeleteFunc(ordered, operand.IsEntrance), nil)
+		state = state.With(pods.Written...)
 		if apply.StartsOver(podsErr) {
 			err = podsErr
 		}
 	}
 	if err != nil {
-		return apply.Applied{}, err
+		return apply.Applied{}, state, err
 	}
 
 	needed := slices.Concat(ordered, independent)
-	if p.Good != nil {
-		needed = append(needed, mountedBy(p.Good)...)
+	if done.Good != nil {
+		needed = append(needed, mountedBy(done.Good)...)
 	}
-	failed, state, err := r.deleteStale(ctx, object, p.live, rendered, needed)
-	p.live, applied.Failures = state, append(applied.Failures, failed...)
-	return applied, err
+	failed, state, err := r.deleteStale(ctx, object, state, rendered, needed)
+	applied.Failures = append(applied.Failures, failed...)
+	return applied, state, err
 }
 
 // inOrder returns the children that Pods depend on, and the Deployment, in the order of their
