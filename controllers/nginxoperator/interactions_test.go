@@ -2,7 +2,6 @@ package nginxoperator
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -156,7 +155,6 @@ func TestAutomaticRollbackIsTurnedOn(t *testing.T) {
 	if got := p.image(); got != "nginx:other" {
 		t.Fatalf("rolled back to %s without automaticRollback", got)
 	}
-	p.age()
 	p.edit(func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = nil })
 	if got := p.image(); got != fixture.Image {
 		t.Errorf("the Pods have %s", got)
@@ -177,28 +175,6 @@ func TestPausedDeployment(t *testing.T) {
 	degraded := p.condition(v1alpha2.ConditionDegraded)
 	if degraded.Reason != v1alpha2.ReasonDeploymentPaused || !strings.Contains(degraded.Message, "rollout resume deployment/web") {
 		t.Errorf("Degraded %+v", degraded)
-	}
-}
-
-// TestStartOnOlderView verifies that a process that starts with a stale object writes nothing.
-func TestStartOnOlderView(t *testing.T) {
-	p := newProcess(t)
-	p.edit(fixture.OnPort(8081))
-	old := p.object()
-	p.edit(fixture.OnPort(8082))
-	p.rollOut(podReady)
-
-	p.reconciler.Applier = NewApplier(p, p, func(string, apply.Verb) {})
-	p.writes = nil
-	result, err := p.reconciler.Reconcile(t.Context(), old)
-	if err != nil || !result.Requeue { //nolint:staticcheck // see Reconcile
-		t.Errorf("result %+v, %v", result, err)
-	}
-	if len(p.writes) > 0 {
-		t.Errorf("writes %v", p.writes)
-	}
-	if _, err := p.reconciler.Reconcile(t.Context(), p.object()); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -280,56 +256,5 @@ func TestOldViewOfAnInstance(t *testing.T) {
 				t.Errorf("with the current view: image %s, status %+v", p.image(), p.status())
 			}
 		})
-	}
-}
-
-// TestDenialWithAnyCode verifies that the status reports a denied child as Forbidden, whatever the
-// code of the denial, and that the change is applied once admission allows it.
-func TestDenialWithAnyCode(t *testing.T) {
-	for name, denial := range map[string]metav1.Status{
-		"400": {Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest},
-		"405": {Code: http.StatusMethodNotAllowed},
-		"409": {Code: http.StatusConflict},
-		"422": {Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid},
-	} {
-		for kind, isDenied := range map[string]func(client.Object) bool{
-			"Service":    func(object client.Object) bool { _, is := object.(*corev1.Service); return is },
-			"Deployment": func(object client.Object) bool { _, is := object.(*appsv1.Deployment); return is },
-		} {
-			t.Run(name+" "+kind, func(t *testing.T) {
-				p := newProcess(t)
-				p.rollOut(podReady)
-				p.refuse = func(object client.Object) error {
-					if !isDenied(object) {
-						return nil
-					}
-					denial.Message = `admission webhook "cost.example.com" denied the request: the annotation is required`
-					return &apierrors.StatusError{ErrStatus: denial}
-				}
-				p.edit(func(s *v1alpha2.NginxOperatorSpec) {
-					if kind == "Deployment" {
-						s.ForceRedeploy = "x"
-					}
-					s.Service = &v1alpha2.Service{Annotations: map[string]string{"team": "shop"}}
-				})
-				object := p.object()
-				for _, of := range []string{v1alpha2.ConditionReady, v1alpha2.ConditionDegraded} {
-					if found := p.condition(of); found.Reason != v1alpha2.ReasonForbidden || !strings.Contains(found.Message, "cost.example.com") {
-						t.Errorf("%s: %+v", of, found)
-					}
-				}
-				if object.Status.ObservedGeneration != object.Generation {
-					t.Errorf("observed %d of %d", object.Status.ObservedGeneration, object.Generation)
-				}
-
-				p.refuse = func(client.Object) error { return nil }
-				p.reconcile()
-				p.rollOut(podReady)
-				if found := p.condition(v1alpha2.ConditionReady); found.Status != metav1.ConditionTrue ||
-					read[corev1.Service](p, instance.Name).Annotations["team"] != "shop" {
-					t.Errorf("%+v", found)
-				}
-			})
-		}
 	}
 }

@@ -271,29 +271,10 @@ var (
 	}}}
 )
 
-// isStalled reports in the Deployment that its progress deadline was exceeded half an hour ago.
+// isStalled reports in the Deployment that its progress deadline was exceeded.
 func isStalled(deployment *appsv1.Deployment) {
 	progress := &deployment.Status.Conditions[0]
 	progress.Status, progress.Reason = corev1.ConditionFalse, "ProgressDeadlineExceeded"
-	progress.LastUpdateTime = metav1.NewTime(time.Now().Add(-30 * time.Minute))
-}
-
-// age sets the age of all records and ReplicaSets to an hour.
-func (p *process) age() {
-	p.Helper()
-	for _, list := range []client.ObjectList{&appsv1.ControllerRevisionList{}, &appsv1.ReplicaSetList{}} {
-		if err := p.List(p.Context(), list); err != nil {
-			p.Fatal(err)
-		}
-		_ = meta.EachListItem(list, func(item runtime.Object) error {
-			object := item.(client.Object)
-			object.SetCreationTimestamp(metav1.NewTime(time.Now().Add(-time.Hour)))
-			if err := p.Update(p.Context(), object); err != nil {
-				p.Fatal(err)
-			}
-			return nil
-		})
-	}
 }
 
 // noInstances is the list of a replica that does not lead.

@@ -59,55 +59,36 @@ func TestSpecChanged(t *testing.T) {
 
 // TestNewGenerationFirst verifies that a new leader reconciles an object first that was created or
 // changed while there was none, in the queue of the controller and with the handlers of its
-// watches.
+// watches. newGenerationFirst requests no other object.
 func TestNewGenerationFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		observed int64
-		want     string
+		initial  bool
+		first    string
+		requests int
 	}{
-		"created meanwhile": {0, "last"},
-		"changed meanwhile": {2, "last"},
-		"as it was":         {3, "first"},
+		"created meanwhile":      {0, true, "last", 1},
+		"changed meanwhile":      {2, true, "last", 1},
+		"as it was":              {3, true, "first", 0},
+		"created under a leader": {0, false, "last", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := manager.ControllerOptions()
-			queue := options.NewQueue("leader", options.RateLimiter)
+			queue, alone := options.NewQueue("leader", options.RateLimiter), options.NewQueue("alone", options.RateLimiter)
 			defer queue.ShutDown()
-			list := func(name string, observed int64) {
+			defer alone.ShutDown()
+			list := func(name string, observed int64, initial bool) {
 				object := fixture.NewObject()
 				object.Name, object.Status.ObservedGeneration = name, observed
-				for _, watch := range []handler.EventHandler{
-					&handler.EnqueueRequestForObject{}, handler.Funcs{CreateFunc: newGenerationFirst},
-				} {
-					watch.Create(t.Context(), event.CreateEvent{Object: object, IsInInitialList: true}, queue)
-				}
+				created := event.CreateEvent{Object: object, IsInInitialList: initial}
+				(&handler.EnqueueRequestForObject{}).Create(t.Context(), created, queue)
+				handler.Funcs{CreateFunc: newGenerationFirst}.Create(t.Context(), created, queue)
+				handler.Funcs{CreateFunc: newGenerationFirst}.Create(t.Context(), created, alone)
 			}
-			list("first", 3)
-			list("last", test.observed)
-			if got, _ := queue.Get(); got.Name != test.want {
-				t.Errorf("%s comes first, want %s", got.Name, test.want)
-			}
-		})
-	}
-}
-
-// TestNewObjectIsRequestedOnce verifies that newGenerationFirst adds nothing for an object that is
-// created under a leader, or that a leader has observed.
-func TestNewObjectIsRequestedOnce(t *testing.T) {
-	for name, test := range map[string]struct {
-		observed    int64
-		initialList bool
-	}{"as it was": {3, true}, "created under a leader": {0, false}} {
-		t.Run(name, func(t *testing.T) {
-			options := manager.ControllerOptions()
-			queue := options.NewQueue("leader", options.RateLimiter)
-			defer queue.ShutDown()
-			object := fixture.NewObject()
-			object.Status.ObservedGeneration = test.observed
-			handler.Funcs{CreateFunc: newGenerationFirst}.Create(
-				t.Context(), event.CreateEvent{Object: object, IsInInitialList: test.initialList}, queue)
-			if got := queue.Len(); got != 0 {
-				t.Errorf("%d requests", got)
+			list("first", 3, true)
+			list("last", test.observed, test.initial)
+			if got, _ := queue.Get(); got.Name != test.first || alone.Len() != test.requests {
+				t.Errorf("%s comes first, want %s; %d requests, want %d", got.Name, test.first, alone.Len(), test.requests)
 			}
 		})
 	}
@@ -177,9 +158,9 @@ func TestTheEndOfPods(t *testing.T) {
 	}
 }
 
-// TestAddressesThatChange verifies that a changed load balancer address starts a reconcile. Other
-// changes of the status do not.
-func TestAddressesThatChange(t *testing.T) {
+// TestReportChanged verifies that a changed load balancer address, a changed status of an Ingress,
+// and the acceptance of an HTTPRoute start a reconcile. The operator's own writes do not.
+func TestReportChanged(t *testing.T) {
 	with := func(ingress ...corev1.LoadBalancerIngress) *corev1.Service {
 		return &corev1.Service{
 			Spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
@@ -187,55 +168,32 @@ func TestAddressesThatChange(t *testing.T) {
 		}
 	}
 	one, other := corev1.LoadBalancerIngress{IP: "192.0.2.1"}, corev1.LoadBalancerIngress{Hostname: "lb.example.com"}
+	reached := &networkingv1.Ingress{}
+	reached.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+	route := &gatewayv1.HTTPRoute{}
+	route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}}}
+	accepted := route.DeepCopy()
+	accepted.Status.Parents[0].Conditions = []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}}
 	for name, test := range map[string]struct {
-		before, after *corev1.Service
+		before, after client.Object
 		want          bool
 	}{
-		"none":   {with(), with(), false},
-		"same":   {with(one, other), with(one, other), false},
-		"gets":   {with(), with(one), true},
-		"loses":  {with(one), with(), true},
-		"other":  {with(one), with(other), true},
-		"second": {with(one), with(one, other), true},
+		"no address":       {with(), with(), false},
+		"same addresses":   {with(one, other), with(one, other), false},
+		"a first address":  {with(), with(one), true},
+		"a lost address":   {with(one), with(), true},
+		"another address":  {with(one), with(other), true},
+		"a second address": {with(one), with(one, other), true},
+		"same Ingress":     {reached, reached.DeepCopy(), false},
+		"an Ingress":       {&networkingv1.Ingress{}, reached.DeepCopy(), true},
+		"same HTTPRoute":   {route, route.DeepCopy(), false},
+		"an acceptance":    {route, accepted, true},
 	} {
-		test.after.ResourceVersion = "2"
+		test.after.SetResourceVersion("2")
 		changed := childChanged(func(client.Object) bool { return true })
 		if got := changed.Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
 			t.Errorf("%s: passed %t", name, got)
 		}
-	}
-}
-
-// TestIngressChanged verifies that a reported address starts a reconcile. The operator's own write
-// does not.
-func TestIngressChanged(t *testing.T) {
-	before := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
-	after := before.DeepCopy()
-	after.ResourceVersion = "2"
-	changed := childChanged(func(client.Object) bool { return true })
-	if changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-		t.Error("a write that changes nothing is passed")
-	}
-	after.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
-	if !changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-		t.Error("an address is not passed")
-	}
-}
-
-// TestHTTPRouteChanged verifies that a reported acceptance starts a reconcile. The operator's own
-// write does not.
-func TestHTTPRouteChanged(t *testing.T) {
-	before := &gatewayv1.HTTPRoute{}
-	before.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}}}
-	after := before.DeepCopy()
-	before.ResourceVersion, after.ResourceVersion = "1", "2"
-	changed := childChanged(func(client.Object) bool { return true })
-	if changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-		t.Error("a write that changes nothing is passed")
-	}
-	after.Status.Parents[0].Conditions = []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}}
-	if !changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-		t.Error("acceptance is not passed")
 	}
 }
 

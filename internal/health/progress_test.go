@@ -12,68 +12,46 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
+// TestStatusChanged verifies which changes of a Deployment's status start a reconcile. A deadline
+// that passes again is one, because RolloutFailure ignores the deadline of an earlier rollout.
 func TestStatusChanged(t *testing.T) {
-	progressing := func(status corev1.ConditionStatus, reason, message string) appsv1.DeploymentCondition {
+	progressing := func(status corev1.ConditionStatus, reason string, second int64) appsv1.DeploymentCondition {
 		return appsv1.DeploymentCondition{
-			Type: appsv1.DeploymentProgressing, Status: status, Reason: reason, Message: message, LastUpdateTime: metav1.NewTime(time.Unix(1, 0)),
+			Type: appsv1.DeploymentProgressing, Status: status, Reason: reason,
+			LastUpdateTime: metav1.NewTime(time.Unix(second, 0)),
+		}
+	}
+	observed := func(all, updated, ready, available int32, has ...appsv1.DeploymentCondition) appsv1.DeploymentStatus {
+		return appsv1.DeploymentStatus{
+			ObservedGeneration: 7, Replicas: all, UpdatedReplicas: updated, ReadyReplicas: ready,
+			AvailableReplicas: available, Conditions: has,
 		}
 	}
 	refused := appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota: a"}
+	unavailable := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse}
+	exceeded := func(second int64) appsv1.DeploymentCondition {
+		return progressing(corev1.ConditionFalse, "ProgressDeadlineExceeded", second)
+	}
+	available := progressing(corev1.ConditionTrue, "NewReplicaSetAvailable", 1)
+	isTrue, nothing := corev1.ConditionTrue, appsv1.DeploymentStatus{}
 	for name, test := range map[string]struct {
 		replicas    int32
 		before, now appsv1.DeploymentStatus
 		want        bool
 	}{
-		"no Pods, not observed yet": {0, appsv1.DeploymentStatus{}, appsv1.DeploymentStatus{ObservedGeneration: 7}, false},
-		"no Pods, a condition": {
-			0,
-			appsv1.DeploymentStatus{ObservedGeneration: 7},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{
-				progressing(corev1.ConditionTrue, "NewReplicaSetAvailable", ""),
-			}},
-			false,
-		},
-		"Pods, not observed yet": {2, appsv1.DeploymentStatus{}, appsv1.DeploymentStatus{ObservedGeneration: 7}, true},
-		"the first Pods": {
-			2, appsv1.DeploymentStatus{ObservedGeneration: 7}, appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2, UpdatedReplicas: 2}, true,
-		},
-		"a Pod is ready": {
-			2,
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 2, ReadyReplicas: 1},
-			true,
-		},
-		"all are available": {
-			1,
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
-			true,
-		},
+		"no Pods, not observed yet": {0, nothing, observed(0, 0, 0, 0), false},
+		"no Pods, a condition":      {0, observed(0, 0, 0, 0), observed(0, 0, 0, 0, available), false},
+		"Pods, not observed yet":    {2, nothing, observed(0, 0, 0, 0), true},
+		"the first Pods":            {2, observed(0, 0, 0, 0), observed(2, 2, 0, 0), true},
+		"a Pod is ready":            {2, observed(2, 0, 0, 0), observed(2, 0, 1, 0), true},
+		"all are available":         {1, observed(1, 1, 1, 0), observed(1, 1, 1, 1), true},
 		"what repeats the counts": {
-			2,
-			appsv1.DeploymentStatus{ObservedGeneration: 7, UnavailableReplicas: 2, Conditions: []appsv1.DeploymentCondition{
-				progressing(corev1.ConditionTrue, "NewReplicaSetCreated", "a"),
-			}},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{
-				progressing(corev1.ConditionTrue, "ReplicaSetUpdated", "b"),
-				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"},
-			}},
-			false,
+			2, observed(0, 0, 0, 0, progressing(isTrue, "NewReplicaSetCreated", 1)),
+			observed(0, 0, 0, 0, progressing(isTrue, "ReplicaSetUpdated", 2), unavailable), false,
 		},
-		"the deadline passes": {
-			1,
-			appsv1.DeploymentStatus{ObservedGeneration: 7},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{
-				progressing(corev1.ConditionFalse, "ProgressDeadlineExceeded", "a"),
-			}},
-			true,
-		},
-		"Pods are refused": {
-			1,
-			appsv1.DeploymentStatus{ObservedGeneration: 7},
-			appsv1.DeploymentStatus{ObservedGeneration: 7, Conditions: []appsv1.DeploymentCondition{refused}},
-			true,
-		},
+		"the deadline passes":       {1, observed(0, 0, 0, 0), observed(0, 0, 0, 0, exceeded(1)), true},
+		"the deadline passes again": {1, observed(1, 1, 1, 1, exceeded(1)), observed(1, 1, 1, 1, exceeded(9)), true},
+		"Pods are refused":          {1, observed(0, 0, 0, 0), observed(0, 0, 0, 0, refused), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := fixture.NewDeployment(test.replicas, func(d *appsv1.Deployment) {
@@ -83,18 +61,5 @@ func TestStatusChanged(t *testing.T) {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
-	}
-}
-
-// TestDeadlineOfALaterRollout verifies that a deadline that passes again counts, because
-// RolloutFailure ignores the deadline of an earlier rollout.
-func TestDeadlineOfALaterRollout(t *testing.T) {
-	passed := fixture.NewDeployment(1, func(d *appsv1.Deployment) {
-		d.Status.Conditions[0].Status, d.Status.Conditions[0].LastUpdateTime = corev1.ConditionFalse, metav1.NewTime(time.Unix(1, 0))
-	})
-	again := passed.DeepCopy()
-	again.Status.Conditions[0].LastUpdateTime = metav1.NewTime(time.Unix(9, 0))
-	if !StatusChanged(again, passed.Status) {
-		t.Error("no change")
 	}
 }

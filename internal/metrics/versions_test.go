@@ -17,14 +17,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// versionReader is an API server with a version that can fail. It counts the reads of each version.
+// versionReader is an API server with a version that can fail, and an object in one namespace. It
+// counts the reads of each version, and records their namespaces.
 type versionReader struct {
 	client.Reader
+	with string
 
-	mu     sync.Mutex
-	reads  map[string]int
-	broken string
-	hangs  bool
+	mu         sync.Mutex
+	reads      map[string]int
+	namespaces []string
+	broken     string
+	hangs      bool
 }
 
 // fail makes reads at a version fail or hang.
@@ -35,15 +38,19 @@ func (r *versionReader) fail(version string, hangs bool) {
 }
 
 func (r *versionReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	version := list.GetObjectKind().GroupVersionKind().Version
+	version, of := list.GetObjectKind().GroupVersionKind().Version, (&client.ListOptions{}).ApplyOptions(options)
 	r.mu.Lock()
 	r.reads[version]++
+	r.namespaces = append(r.namespaces, of.Namespace)
 	broken, hangs := r.broken, r.hangs
 	r.mu.Unlock()
-	if limit := (&client.ListOptions{}).ApplyOptions(options).Limit; limit != 1 {
+	if of.Limit != 1 {
 		return errors.New("more than one object is read")
 	}
 	if version != broken {
+		if of.Namespace == r.with {
+			list.(*metav1.PartialObjectMetadataList).Items = make([]metav1.PartialObjectMetadata, 1)
+		}
 		return nil
 	}
 	if hangs {
@@ -102,32 +109,16 @@ nginx_operator_api_readable{version="v1alpha2"} ` + v1alpha2 + "\n"
 	})
 }
 
-// namespaceReader has an object in one namespace. It records the namespaces of the reads.
-type namespaceReader struct {
-	client.Reader
-	with  string
-	reads []string
-}
-
-func (r *namespaceReader) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
-	namespace := (&client.ListOptions{}).ApplyOptions(options).Namespace
-	r.reads = append(r.reads, namespace)
-	if objects, ok := list.(*metav1.PartialObjectMetadataList); ok && namespace == r.with {
-		objects.Items = make([]metav1.PartialObjectMetadata, 1)
-	}
-	return nil
-}
-
 // TestVersionsInNamespaces verifies that an operator for some namespaces reads in these namespaces
 // until it finds an object, because a list without objects converts nothing.
 func TestVersionsInNamespaces(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "NginxOperatorList"}
 	for with, want := range map[string][]string{"b": {"a", "b"}, "none": {"a", "b", "c"}} {
-		reader := &namespaceReader{with: with}
+		reader := &versionReader{with: with, reads: map[string]int{}}
 		versions := NewVersions(prometheus.NewRegistry(), reader, []string{"a", "b", "c"}, kind)
 		versions.read(t.Context(), kind)
-		if !slices.Equal(reader.reads, want) {
-			t.Errorf("an object in %s: reads in %v, want %v", with, reader.reads, want)
+		if !slices.Equal(reader.namespaces, want) {
+			t.Errorf("an object in %s: reads in %v, want %v", with, reader.namespaces, want)
 		}
 		if got := testutil.ToFloat64(versions.readable); got != 1 {
 			t.Errorf("readable is %v", got)

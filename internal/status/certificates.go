@@ -24,17 +24,6 @@ func warnsAt(of operand.Certificate) time.Time {
 	return of.NotAfter.Add(-3 * (of.NotAfter.Sub(of.NotBefore) / 10))
 }
 
-// reportOf returns the entries of status.certificates.
-func reportOf(certificates []operand.Certificate) []v1alpha2.Certificate {
-	var out []v1alpha2.Certificate
-	for _, one := range certificates {
-		out = append(out, v1alpha2.Certificate{
-			SecretName: one.Secret, NotAfter: metav1.NewTime(one.NotAfter), DNSNames: slices.Clone(one.DNSNames), Issuer: one.Issuer,
-		})
-	}
-	return out
-}
-
 // notMounted precedes the part of a message about a certificate that Pods do not mount yet.
 const notMounted = "; no Pod has the new certificate of Secret "
 
@@ -45,25 +34,33 @@ const notMounted = "; no Pod has the new certificate of Secret "
 func mountedCertificates(
 	reported v1alpha2.NginxOperatorStatus, deployment *appsv1.Deployment, result Outcome, now time.Time,
 ) ([]v1alpha2.Certificate, *metav1.Condition, time.Duration) {
-	found := result.Resolution
-	if deployment == nil || deployment.Spec.Template.Annotations[wellknown.AnnotationCertificates] == found.CertificatesHash {
-		valid, again := certificatesValid(found.Certificates, now)
-		return reportOf(found.Certificates), valid, again
+	resolution := result.Resolution
+	if deployment == nil || deployment.Spec.Template.Annotations[wellknown.AnnotationCertificates] == resolution.CertificatesHash {
+		var mounted []v1alpha2.Certificate
+		for _, certificate := range resolution.Certificates {
+			mounted = append(mounted, v1alpha2.Certificate{
+				SecretName: certificate.Secret, NotAfter: metav1.NewTime(certificate.NotAfter),
+				DNSNames: slices.Clone(certificate.DNSNames), Issuer: certificate.Issuer,
+			})
+		}
+		valid, again := certificatesValid(resolution.Certificates, now)
+		return mounted, valid, again
 	}
 
 	var earlier []operand.Certificate
 	renewed := ""
-	for _, one := range reported.Certificates {
-		at := slices.IndexFunc(found.Certificates, func(current operand.Certificate) bool { return current.Secret == one.SecretName })
-		if at >= 0 && found.Certificates[at].NotAfter.Equal(one.NotAfter.Time) {
-			earlier = append(earlier, found.Certificates[at])
+	for _, before := range reported.Certificates {
+		isSame := func(current operand.Certificate) bool { return current.Secret == before.SecretName }
+		at := slices.IndexFunc(resolution.Certificates, isSame)
+		if at >= 0 && resolution.Certificates[at].NotAfter.Equal(before.NotAfter.Time) {
+			earlier = append(earlier, resolution.Certificates[at])
 			continue
 		}
 		// The start of the lifetime is unknown, so such a certificate expires without a warning.
-		known := keypair.Certificate{NotBefore: one.NotAfter.Time, NotAfter: one.NotAfter.Time}
-		earlier = append(earlier, operand.Certificate{Secret: one.SecretName, Certificate: known})
+		known := keypair.Certificate{NotBefore: before.NotAfter.Time, NotAfter: before.NotAfter.Time}
+		earlier = append(earlier, operand.Certificate{Secret: before.SecretName, Certificate: known})
 		if at >= 0 && renewed == "" {
-			renewed = one.SecretName
+			renewed = before.SecretName
 		}
 	}
 	valid, again := certificatesValid(earlier, now)

@@ -132,7 +132,7 @@ func TestStatusWhileWaiting(t *testing.T) {
 	status := statusOf(object, state, result)
 	progressing := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing)
 	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionReady) || progressing.Status != metav1.ConditionTrue ||
-		progressing.Reason != v1alpha2.ReasonWaitingForFleet || !strings.Contains(progressing.Message, `changes image "next";`) ||
+		progressing.Reason != v1alpha2.ReasonWaitingForFleet || !strings.Contains(progressing.Message, `image "next";`) ||
 		meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionDegraded) || len(status.BlockedBy) > 0 {
 		t.Errorf("%+v", status)
 	}

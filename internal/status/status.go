@@ -96,13 +96,8 @@ func related(object *v1alpha2.NginxOperator, state live.Observed, result Outcome
 	if len(result.Waiting) > 0 || result.Children() == nil {
 		applied = object.Status.RelatedObjects
 	}
-	var out []v1alpha2.RelatedObject
-	for _, child := range applied {
-		if slices.Contains(state.Related, child) {
-			out = append(out, child)
-		}
-	}
-	return out
+	isGone := func(child v1alpha2.RelatedObject) bool { return !slices.Contains(state.Related, child) }
+	return slices.DeleteFunc(slices.Clone(applied), isGone)
 }
 
 // apiErrorLasts is how long requests must fail before the object counts as degraded. A restart of

@@ -3,7 +3,6 @@ package status
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +35,6 @@ func TestStatus(t *testing.T) {
 	rolling := func(d *appsv1.Deployment) {
 		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.Conditions[0].Reason = 3, 1, "ReplicaSetUpdated"
 	}
-	failing := func(d *appsv1.Deployment) { rolling(d); d.Status.UpdatedReplicas = 1 }
 	stalled := func(d *appsv1.Deployment) {
 		rolling(d)
 		condition := &d.Status.Conditions[0]
@@ -54,22 +52,21 @@ func TestStatus(t *testing.T) {
 		Kind: "Service", Name: "web", OwnerKind: "NginxOperator",
 		Others: []*apply.NotOurs{{Kind: "Deployment", Name: "web", Controller: `Shop "web"`}},
 	}
-	paused := func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }
 	for name, test := range map[string]struct {
 		state    live.Observed
 		applying *failure.Failure
 		blockers []failure.Failure
 		waiting  []string
-		change   func(*v1alpha2.NginxOperatorSpec)
+		paused   bool
 	}{
 		"nothing-yet":          {},
 		"blocked":              {state: live.Observed{Deployment: fixture.NewDeployment(2)}, blockers: []failure.Failure{missing, wrong}},
 		"blocked-at-first":     {blockers: []failure.Failure{missing}},
-		"paused":               {state: live.Observed{Deployment: fixture.NewDeployment(2)}, change: paused},
-		"paused-while-rolling": {state: live.Observed{Deployment: fixture.NewDeployment(2, rolling)}, change: paused},
+		"paused":               {state: live.Observed{Deployment: fixture.NewDeployment(2)}, paused: true},
+		"paused-while-rolling": {state: live.Observed{Deployment: fixture.NewDeployment(2, rolling)}, paused: true},
 		"paused-with-changes": {
 			state:   live.Observed{Deployment: fixture.NewDeployment(2)},
-			change:  paused,
+			paused:  true,
 			waiting: []string{`Deployment "web"`, `the deletion of PodDisruptionBudget "web"`},
 		},
 		"rolled-back": {state: live.Observed{Deployment: fixture.NewDeployment(2)}, blockers: []failure.Failure{tookBack}},
@@ -78,7 +75,7 @@ func TestStatus(t *testing.T) {
 			blockers: []failure.Failure{tookBack},
 		},
 		"paused-and-blocked": {
-			state: live.Observed{Deployment: fixture.NewDeployment(2)}, change: paused, blockers: []failure.Failure{missing},
+			state: live.Observed{Deployment: fixture.NewDeployment(2)}, paused: true, blockers: []failure.Failure{missing},
 		},
 
 		"not-seen-yet":  {state: live.Observed{Deployment: fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Generation = 8 })}},
@@ -88,24 +85,16 @@ func TestStatus(t *testing.T) {
 		"lost-a-pod":    {state: live.Observed{Deployment: fixture.NewDeployment(2, half)}},
 		"name-conflict": {applying: WriteFailure(taken, nil)},
 		"predecessor":   {applying: WriteFailure(&apply.NotOurs{Kind: "Service", Name: "web", Predecessor: true}, nil)},
-		"image-missing": {
-			state: live.Observed{Deployment: fixture.NewDeployment(2, failing), Pods: noImage},
-		},
-		"image-missing-for-long": {state: live.Observed{
-			Deployment: fixture.NewDeployment(2, stalled), Pods: noImage,
-		}},
-		"stalled": {state: live.Observed{Deployment: fixture.NewDeployment(2, stalled)}},
+
+		"image-missing":          {state: live.Observed{Deployment: fixture.NewDeployment(2, rolling), Pods: noImage}},
+		"image-missing-for-long": {state: live.Observed{Deployment: fixture.NewDeployment(2, stalled), Pods: noImage}},
+		"stalled":                {state: live.Observed{Deployment: fixture.NewDeployment(2, stalled)}},
 		// All replicas serve. Only a Pod that is no longer needed fails.
-		"complete-with-a-failing-pod": {
-			state: live.Observed{Deployment: fixture.NewDeployment(2), Pods: noImage},
-		},
+		"complete-with-a-failing-pod": {state: live.Observed{Deployment: fixture.NewDeployment(2), Pods: noImage}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
-				if test.change != nil {
-					test.change(s)
-				}
-			})
+			object := fixture.NewObject()
+			object.Spec.Paused = test.paused
 			result := newOutcome(t, object)
 			result.Failure, result.Blockers, result.Waiting = test.applying, test.blockers, test.waiting
 			switch {
@@ -172,10 +161,9 @@ func TestStatusWhileHeld(t *testing.T) {
 	paused := newOutcome(t, object)
 	paused.Waiting = []string{`Deployment "web"`}
 	for name, result := range map[string]Outcome{
-		"blocked": {Decision: rollout.Decision{State: rollout.StateBlocked, Blockers: []failure.Failure{{
-			Reason:  v1alpha2.ReasonReferenceNotFound,
-			Message: "missing",
-		}}}},
+		"blocked": {Decision: rollout.Decision{State: rollout.StateBlocked, Blockers: []failure.Failure{
+			{Reason: v1alpha2.ReasonReferenceNotFound, Message: "missing"},
+		}}},
 		"paused": paused,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,28 +184,18 @@ func TestStatusWhileHeld(t *testing.T) {
 
 // TestManyBlockers verifies that the status is valid and small for any number of failures.
 func TestManyBlockers(t *testing.T) {
-	short := Outcome{Decision: rollout.Decision{State: rollout.StateBlocked}, Written: Written{Waiting: []string{"more"}}}
-	for i := range 100 {
-		short.Blockers = append(short.Blockers, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: strconv.Itoa(i)})
-	}
-	if got := statusOf(fixture.NewObject(), live.Observed{}, short).BlockedBy; len(got) != 64 || got[63].Reason != v1alpha2.ReasonPaused {
-		t.Errorf("%d blockers, the last %s", len(got), got[len(got)-1].Reason)
-	}
-	result := Outcome{Decision: rollout.Decision{State: rollout.StateBlocked}, Written: Written{Waiting: []string{"more"}}}
-	for i := range 100 {
-		result.Blockers = append(result.Blockers, failure.Failure{
-			Reason:  v1alpha2.ReasonInvalidConfiguration,
-			Message: strings.Repeat("x", 5000+i),
-		})
-	}
-	got := statusOf(fixture.NewObject(), live.Observed{}, result).BlockedBy
-	bytes := 0
-	for _, blocker := range got {
-		bytes += len(blocker.Message)
-	}
-	if len(got) != 17 || bytes > maxBlockerBytes+failure.MaxMessage || got[16].Reason != v1alpha2.ReasonPaused ||
-		len(got[0].Message) != failure.MaxMessage {
-		t.Errorf("%d blockers, the last %s, messages of %d", len(got), got[len(got)-1].Reason, len(got[0].Message))
+	for length, want := range map[int]struct{ blockers, length int }{1: {64, 1}, 5000: {17, failure.MaxMessage}} {
+		result := Outcome{Decision: rollout.Decision{State: rollout.StateBlocked}, Written: Written{Waiting: []string{"more"}}}
+		for i := range 100 {
+			result.Blockers = append(result.Blockers, failure.Failure{
+				Reason: v1alpha2.ReasonInvalidConfiguration, Message: strings.Repeat(string(rune('A'+i)), length),
+			})
+		}
+		blockers := statusOf(fixture.NewObject(), live.Observed{}, result).BlockedBy
+		last := blockers[len(blockers)-1]
+		if len(blockers) != want.blockers || len(blockers[0].Message) != want.length || last.Reason != v1alpha2.ReasonPaused {
+			t.Errorf("%d blockers, the first of %d bytes, the last %s", len(blockers), len(blockers[0].Message), last.Reason)
+		}
 	}
 }
 
@@ -233,6 +211,7 @@ func TestEveryBlockerIsTold(t *testing.T) {
 		Pods:       []*corev1.Pod{pull, pull, schedule},
 	}
 	missing := failure.Failure{Reason: v1alpha2.ReasonReferenceNotFound, Message: "missing"}
+	timeout := failure.Failure{Reason: v1alpha2.ReasonAPIError, Message: "timeout"}
 	pods := []string{v1alpha2.ReasonImagePullFailed, v1alpha2.ReasonUnschedulable}
 	for name, test := range map[string]struct {
 		result    Outcome
@@ -245,16 +224,11 @@ func TestEveryBlockerIsTold(t *testing.T) {
 			nil, append([]string{missing.Reason}, pods...),
 		},
 		"and a child": {Outcome{Written: Written{Failure: &missing}}, nil, append([]string{missing.Reason}, pods...)},
-		"an error that may pass": {Outcome{Written: Written{Failure: &failure.Failure{
-			Reason:  v1alpha2.ReasonAPIError,
-			Message: "timeout",
-		}}}, nil, pods},
+		"may pass":    {Outcome{Written: Written{Failure: &timeout}}, nil, pods},
 		"rolled back": {
-			Outcome{Decision: rollout.Decision{
-				State: rollout.StateRolledBack, Blockers: []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: "tried"}},
-			}},
-			nil,
-			[]string{v1alpha2.ReasonRolledBack},
+			Outcome{Decision: rollout.Decision{State: rollout.StateRolledBack, Blockers: []failure.Failure{
+				{Reason: v1alpha2.ReasonRolledBack, Message: "tried"},
+			}}}, nil, []string{v1alpha2.ReasonRolledBack},
 		},
 		"an HTTPRoute and a pause": {
 			Outcome{Written: Written{Waiting: []string{"more"}}},
@@ -305,8 +279,11 @@ func TestApplyFailure(t *testing.T) {
 		v1alpha2.ReasonQuotaExceeded:        apierrors.NewForbidden(resource, "web", errors.New("exceeded quota: q")),
 		v1alpha2.ReasonForbidden:            apierrors.NewForbidden(resource, "web", errors.New("not you")),
 		v1alpha2.ReasonNamespaceTerminating: terminating,
-		v1alpha2.ReasonInvalidChild:         apierrors.NewInvalid(kind, "web", field.ErrorList{field.Required(field.NewPath("spec"), "")}),
-		v1alpha2.ReasonAPIError:             errors.New("connection refused"),
+		// The value quotes the message of a webhook.
+		v1alpha2.ReasonInvalidChild: apierrors.NewInvalid(kind, "web", field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "labels"), `admission webhook "a" denied the request: no`, "is no label"),
+		}),
+		v1alpha2.ReasonAPIError: errors.New("connection refused"),
 	} {
 		got := ""
 		if found := WriteFailure(err, nil); found != nil {
@@ -445,13 +422,9 @@ func TestTruncate(t *testing.T) {
 			t.Errorf("%s: %d bytes: %.40q", name, len(got), got)
 		}
 	}
-	updated := Stopped(v1alpha2.ReasonInvalidConfiguration, strings.Repeat("🚀", 2000), "stopped")
-	for i := range updated {
-		updated[i].Message = failure.Truncate(updated[i].Message)
-	}
-	for _, change := range Transitions(&v1alpha2.NginxOperatorStatus{}, updated) {
-		if len(change.Message) > 1024 {
-			t.Errorf("the note of an Event has %d bytes", len(change.Message))
+	for _, stopped := range Stopped(v1alpha2.ReasonInvalidConfiguration, strings.Repeat("🚀", 2000), "stopped") {
+		if len(stopped.Message) > 1024 {
+			t.Errorf("the message of %s has %d bytes", stopped.Type, len(stopped.Message))
 		}
 	}
 }
