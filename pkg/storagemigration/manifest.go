@@ -17,17 +17,16 @@ const manifestKind = "StorageVersionMigration"
 // the version.
 const kubeMigratorGroup = "migration.k8s.io"
 
-// apis are the APIs of StorageVersionMigrations, in the order of preference: Kubernetes 1.37,
-// Kubernetes 1.35 and 1.36, and kube-storage-version-migrator.
+// apis are the APIs of StorageVersionMigrations by preference: of Kubernetes 1.37, of Kubernetes
+// 1.35 and 1.36, and of kube-storage-version-migrator.
 var apis = []schema.GroupVersionKind{
 	{Group: "storagemigration.k8s.io", Version: "v1", Kind: manifestKind},
 	{Group: "storagemigration.k8s.io", Version: "v1beta1", Kind: manifestKind},
 	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
 }
 
-// Load reads the StorageVersionMigration of a CRD from a file. Its API is
-// storagemigration.k8s.io/v1, and its name that of the CRD. Errors name the file and, for a wrong
-// value, the field.
+// Load reads the StorageVersionMigration of a CRD, which has its name, from a file. Errors name the
+// file and, for a wrong value, the field.
 func Load(file, crd string) (*unstructured.Unstructured, error) {
 	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
 	if err != nil {
@@ -54,8 +53,8 @@ func Load(file, crd string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// forCRD returns the manifest as an object of an API, for the current generation of a CRD. The CRD
-// owns the object, so the object is deleted with the CRD.
+// forCRD returns the manifest as an object of an API, for the current generation of a CRD, which
+// owns it.
 func forCRD(
 	manifest *unstructured.Unstructured, api schema.GroupVersionKind, crd *apiextensionsv1.CustomResourceDefinition,
 ) (*unstructured.Unstructured, error) {

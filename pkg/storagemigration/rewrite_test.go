@@ -34,7 +34,7 @@ func newScheme() *runtime.Scheme {
 }
 
 func newWidget(name string) *metav1.PartialObjectMetadata {
-	widget := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	widget := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"a": "b"}}}
 	widget.SetGroupVersionKind(widgetKind)
 	return widget
 }
@@ -90,23 +90,13 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 	if failed := p.failed; len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") ||
 		!strings.Contains(failed[1].String(), "shop/web-007: ") || !strings.Contains(failed[1].String(), "a policy") {
 		t.Errorf("refused: %v", failed)
+	} else if object := failed[0].object; object.Labels != nil || object.GroupVersionKind() != widgetKind {
+		t.Errorf("more than the identity is kept, or less: %v", object)
 	}
 	// Only the refused objects are retried.
 	err = r.rewrite(t.Context(), &p)
 	if err != nil || writes.Load() != 32 || len(p.failed) != 2 {
 		t.Errorf("the second time %d writes in all, %v, %v", writes.Load(), p.failed, err)
-	}
-}
-
-// TestHopelessRewriteEnds verifies that a rewrite ends before it has tried all objects if the API
-// server stores none.
-func TestHopelessRewriteEnds(t *testing.T) {
-	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
-	if err := r.rewrite(t.Context(), &rewriteProgress{}); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
-		t.Errorf("error %v", err)
-	}
-	if n := writes.Load(); n < hopelessAfter || n >= hopelessAfter+2*rewritesAtOnce {
-		t.Errorf("%d writes", n)
 	}
 }
 

@@ -11,11 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-const (
-	// firstRetry and lastRetry bound the back-off of a failed reconcile.
-	firstRetry = time.Second
-	lastRetry  = time.Minute
-)
+// firstRetry and lastRetry bound the back-off of a failed reconcile.
+const firstRetry, lastRetry = time.Second, time.Minute
 
 // SetupWithManager adds the controller to the manager. The manager's cache must contain no other
 // CRD than the CRD of the API.
