@@ -116,10 +116,7 @@ func TestSteadyClientsAreServed(t *testing.T) {
 func piped(t *testing.T, webhooks *Webhooks) (dial func(address string) *tls.Conn, stop func()) {
 	t.Helper()
 	connect, _, stop := pipedPort(t, webhooks.port)
-	return func(address string) *tls.Conn {
-		config := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12} //nolint:gosec // that of httptest
-		return tls.Client(connect(address), config)
-	}, stop
+	return func(address string) *tls.Conn { return tls.Client(connect(address), insecure) }, stop
 }
 
 // pipedPort is piped for any port, and without TLS on the client's side.

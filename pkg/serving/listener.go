@@ -10,51 +10,30 @@ import (
 	"time"
 )
 
-// maxConnections bounds the connections of a port. maxPerAddress bounds the connections of one
-// address. Both include handshakes. A connection costs up to 60 KiB. An API server opens one for
-// each concurrent review and retains some.
-const maxConnections, maxPerAddress = 512, 192
-
-// replaceable is the time after which a connection can be replaced by another one of its address,
-// or of an address that has about as many. A client that opens connections all the time is refused
-// instead, which costs less than a connection that is replaced during its handshake.
-const replaceable = time.Second
-
-// holdRefused is the time for which a refused connection is neither read nor closed, so that its
-// client cannot open the next one at once: otherwise the operator would mostly refuse connections.
-// maxRefused bounds these connections of a port. One costs about 4 KiB. Envoy's filter
-// connection_limit has the same delay.
 const (
-	holdRefused = time.Second
-	maxRefused  = 2048
+	// maxConnections bounds the connections of a port, and maxPerAddress those of one address. Both
+	// include handshakes. A connection costs up to 60 KiB.
+	maxConnections, maxPerAddress = 512, 192
+	// replaceable is the time after which a connection can be replaced by another one of its
+	// address, or of an address that has about as many. Refusing a client that opens connections
+	// all the time costs less than a connection that is replaced during its handshake.
+	replaceable = time.Second
+	// holdRefused is the time for which a refused connection is neither read nor closed, so that
+	// its client cannot open the next one at once. maxRefused bounds these connections of a port.
+	// One costs about 4 KiB.
+	holdRefused, maxRefused = time.Second, 2048
 )
 
 // listener accepts a bounded number of connections. At a limit, a new connection replaces the
-// longest-idle connection of the address with the most idle connections. Clients that open
-// connections without using them therefore replace their own, and lock out neither the kubelet nor
-// the API server. A busy connection is never replaced.
+// longest-idle connection of the address with the most idle connections, and never a busy one.
+// Clients that open connections without using them therefore replace their own.
 type listener struct {
 	net.Listener
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
-	// addresses has the addresses with open connections.
-	addresses map[string]*address
 	// refused is the number of refused connections that are held.
 	refused atomic.Int64
-}
-
-// address counts the connections of an address.
-type address struct {
-	host       string
-	open, idle int
-}
-
-// isBehind reports whether the address has so few idle connections that it still has fewer than the
-// other one after it has replaced one of them. Otherwise both could replace each other's all the
-// time. An address without idle connections always is.
-func (a *address) isBehind(other *address) bool {
-	return a != other && (a.idle == 0 || a.idle+1 < other.idle)
 }
 
 // connection is busy while the operator processes its request. While the request waits for memory
@@ -62,7 +41,7 @@ func (a *address) isBehind(other *address) bool {
 type connection struct {
 	net.Conn
 	of   *listener
-	from *address
+	host string
 	busy bool
 	// since is the start or the end of the last request.
 	since time.Time
@@ -74,7 +53,7 @@ type connection struct {
 }
 
 func newListener(inner net.Listener) *listener {
-	return &listener{Listener: inner, open: map[*connection]struct{}{}, addresses: map[string]*address{}}
+	return &listener{Listener: inner, open: map[*connection]struct{}{}}
 }
 
 // Accept implements net.Listener.
@@ -114,61 +93,65 @@ func (l *listener) refuse(accepted net.Conn) {
 // enter adds a connection. At a limit, it also returns the connection to replace, or adds nothing
 // if no connection can be replaced.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
-	now, host := time.Now(), hostOf(accepted.RemoteAddr().String())
+	host, own := hostOf(accepted.RemoteAddr().String()), 0
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	from := l.addresses[host]
-	if from == nil {
-		from = &address{host: host}
+	for c := range l.open {
+		if c.host == host {
+			own++
+		}
 	}
-	if own := from.open >= maxPerAddress; own || len(l.open) >= maxConnections {
-		replaced = l.longestIdle(func(c *connection) bool { return !own || c.from == from })
-		if replaced == nil || now.Sub(replaced.since) < replaceable && !from.isBehind(replaced.from) {
+
+	if own >= maxPerAddress || len(l.open) >= maxConnections {
+		replaced = l.replacedBy(host, own >= maxPerAddress)
+		if replaced == nil {
 			return nil, nil
 		}
-		l.remove(replaced)
+		delete(l.open, replaced)
 	}
-	entered = &connection{Conn: accepted, of: l, from: from, since: now}
+
+	entered = &connection{Conn: accepted, of: l, host: host, since: time.Now()}
 	entered.context, entered.leave = context.WithCancel(context.Background())
-	l.open[entered], l.addresses[host] = struct{}{}, from
-	from.open++
-	from.idle++
+	l.open[entered] = struct{}{}
 	return entered, replaced
 }
 
-// longestIdle returns the longest-idle candidate of the address with the most idle connections, or
-// nil if all are busy. The caller holds the lock.
-func (l *listener) longestIdle(candidate func(*connection) bool) (longest *connection) {
+// replacedBy returns the connection that a new one from a host replaces: the longest-idle one of
+// the host with the most idle connections, or of its own host. It returns nil if there is none. The
+// caller holds the lock.
+func (l *listener) replacedBy(host string, ownOnly bool) (longest *connection) {
+	idle := map[string]int{}
 	for c := range l.open {
-		if c.busy || !candidate(c) {
+		if !c.busy {
+			idle[c.host]++
+		}
+	}
+
+	for c := range l.open {
+		if c.busy || ownOnly && c.host != host {
 			continue
 		}
-		if longest == nil || c.from.idle > longest.from.idle || c.from.idle == longest.from.idle && c.since.Before(longest.since) {
+		if longest == nil || idle[c.host] > idle[longest.host] ||
+			idle[c.host] == idle[longest.host] && c.since.Before(longest.since) {
 			longest = c
 		}
 	}
-	return longest
-}
+	if longest == nil || time.Since(longest.since) >= replaceable {
+		return longest
+	}
 
-// remove removes a connection, unless it is removed already. The caller holds the lock.
-func (l *listener) remove(c *connection) {
-	if _, found := l.open[c]; !found {
-		return
+	// A host replaces a newer connection only if it still has fewer idle ones afterwards.
+	// Otherwise, two hosts could replace each other's all the time.
+	if longest.host != host && (idle[host] == 0 || idle[host]+1 < idle[longest.host]) {
+		return longest
 	}
-	delete(l.open, c)
-	c.from.open--
-	if !c.busy {
-		c.from.idle--
-	}
-	if c.from.open == 0 {
-		delete(l.addresses, c.from.host)
-	}
+	return nil
 }
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
-	c.of.remove(c)
+	delete(c.of.open, c)
 	c.of.mu.Unlock()
 	c.leave()
 	c.endTurn()
@@ -186,7 +169,7 @@ func (c *connection) takeTurn(turns *Turns) error {
 	if c.turn.Load() != nil {
 		return nil
 	}
-	end, err := turns.take(c.context, c.from.host)
+	end, err := turns.take(c.context, c.host)
 	if err != nil {
 		return err
 	}
@@ -217,21 +200,14 @@ func (c *connection) note(busy bool) {
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if _, open := c.of.open[c]; open && c.busy != busy {
-		if busy {
-			c.from.idle--
-		} else {
-			c.from.idle++
-		}
-	}
 	c.busy, c.since = busy, time.Now()
 }
 
 type connectionKey struct{}
 
 // connectionOf returns the connection of a request, or nil in tests that call a handler directly.
-func connectionOf(r *http.Request) *connection {
-	c, _ := r.Context().Value(connectionKey{}).(*connection)
+func connectionOf(ctx context.Context) *connection {
+	c, _ := ctx.Value(connectionKey{}).(*connection)
 	return c
 }
 
@@ -239,11 +215,10 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, unwrap(conn))
 }
 
-// AddressOf returns the IP address of the client of a request, or "" if there is no connection, in
-// tests.
+// AddressOf returns the IP address of the client of a request, or "" in tests without a connection.
 func AddressOf(ctx context.Context) string {
-	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		return c.from.host
+	if c := connectionOf(ctx); c != nil {
+		return c.host
 	}
 	return ""
 }

@@ -28,8 +28,8 @@ const (
 	keptIdle = 90 * time.Second
 	// headerBytes bounds the header of a request. A bearer token has at most 2 KiB.
 	headerBytes = 16 << 10
-	// drain is the time for running requests after the server has stopped. The sum of drain and the
-	// linger time of the webhooks is less than the Pod's terminationGracePeriodSeconds.
+	// drain is the time for running requests after the server has stopped. With the linger time of
+	// the webhooks, it is less than the Pod's terminationGracePeriodSeconds.
 	drain = 4 * time.Second
 )
 
@@ -41,7 +41,7 @@ type Port struct {
 	// TLS has GetCertificate. It is nil for plain HTTP.
 	TLS     *tls.Config
 	Handler http.Handler
-	// Turns are shared with other ports. If they are nil, the port has its own.
+	// Turns are shared with other ports.
 	Turns *Turns
 }
 
@@ -56,9 +56,6 @@ func (p Port) Listen(ctx context.Context) (*manager.Server, error) {
 }
 
 func (p Port) server(listener net.Listener) *manager.Server {
-	if p.Turns == nil {
-		p.Turns = NewTurns()
-	}
 	if p.TLS != nil {
 		config := takeTurns(p.TLS, p.Turns)
 		config.MinVersion, config.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
@@ -105,7 +102,7 @@ func takeTurns(config *tls.Config, turns *Turns) *tls.Config {
 // whileBusy marks the connection of a request as busy until the request is answered.
 func whileBusy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		connection := connectionOf(r)
+		connection := connectionOf(r.Context())
 		connection.note(true)
 		defer connection.note(false)
 		next.ServeHTTP(w, r)

@@ -8,8 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// checkValid is the time for which the result of a check is reused, so a client with many requests
-// causes no further checks. checkTimeout bounds a check.
+// checkValid is the time for which the result of a check is reused. checkTimeout bounds a check.
 const checkValid, checkTimeout = time.Second, 10 * time.Second
 
 // NewProbes returns the handler of the probes: /healthz and /readyz, and each check below, as in
@@ -31,11 +30,7 @@ func Cached(check healthz.Checker) healthz.Checker {
 	return func(r *http.Request) error {
 		// The check of the webhooks makes a handshake with this process, which needs a turn.
 		EndTurn(r.Context())
-		select {
-		case free <- struct{}{}:
-		case <-r.Context().Done():
-			return r.Context().Err()
-		}
+		free <- struct{}{}
 		defer func() { <-free }()
 		if !time.Now().Before(until) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), checkTimeout)

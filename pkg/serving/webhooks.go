@@ -18,33 +18,27 @@ import (
 )
 
 const (
-	// small is the maximum length of reviews in the lane for small reviews. It is also the part of
-	// a larger body that must arrive before the review reserves memory, so a client that sends
-	// nothing delays no other client. The limit of connections bounds these parts.
+	// small is the maximum length of reviews in the lane for small reviews, and the part of a
+	// larger body that must arrive before the review reserves memory.
 	small = 64 << 10
-	// largestAdmission is two objects of 3 MiB, the largest that the API server accepts, and the
-	// envelope.
+	// largestAdmission is two objects of 3 MiB, the API server's limit, and the envelope.
 	largestAdmission = 7 << 20
-	// largestConversion is a page of 10,000 objects of 6 KiB, which the API server converts with
-	// one request.
+	// largestConversion is one page of 10,000 objects of 6 KiB.
 	largestConversion = 60 << 20
 	// decoded is the memory of a review in multiples of its length. leastDecoded is the memory of
 	// the smallest review.
 	decoded, leastDecoded = 8, 32 << 10
-	// residentConversion is the memory of the largest conversion. The handler reads, converts, and
-	// writes one object at a time.
+	// residentConversion is the memory of the largest conversion, which handles one object at a
+	// time.
 	residentConversion = 32 << 20
-	// readAdmission and readConversion bound the time to read a body. A conversion converts its
-	// objects during that time.
+	// readAdmission and readConversion bound the time to read, and to convert, a body.
 	readAdmission, readConversion = 10 * time.Second, 30 * time.Second
 )
 
 // Webhooks is the server of the webhooks. No client can use all of its memory or all of its
-// connections.
-//
-// It continues to answer for a while after the manager has stopped: the API server calls it until
-// the nodes have removed the Pod from the Service, and a failed conversion is a failed read. The
-// manager does not wait for it, and releases the Lease immediately.
+// connections. It continues to answer for a while after the manager has stopped: the API server
+// calls it until the nodes have removed the Pod from the Service. The manager does not wait for it,
+// and releases the Lease immediately.
 type Webhooks struct {
 	webhook.Server
 	port           Port
@@ -57,10 +51,9 @@ type Webhooks struct {
 	ended                        chan error
 }
 
-// NewWebhooks returns a server at an address (host:port). The configuration needs a certificate. A
-// handler at the conversion path gets a body of at most 60 MiB and can decode 32 MiB at a time. Any
-// other handler gets a body of at most 7 MiB. Small reviews take the turns of all ports. Larger
-// ones have turns of their own, so that no small one waits for them.
+// NewWebhooks returns a server at an address (host:port). A handler at the conversion path gets a
+// body of at most 60 MiB and can decode 32 MiB at a time. Any other handler gets at most 7 MiB.
+// Reviews larger than 64 KiB have turns of their own, so that no small one waits for them.
 func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPath string, linger time.Duration) *Webhooks {
 	mux, slow := http.NewServeMux(), NewTurns()
 	s := &Webhooks{
@@ -78,9 +71,8 @@ func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPat
 }
 
 // closeWhileItLingers makes clients close their connection after a request that is answered during
-// a shutdown, so that they open the next one to another replica. When the server ends, only
-// connections are left that nobody used for a while. Otherwise the API server would lose each
-// request that it sends at that moment.
+// a shutdown, and open the next one to another replica. Otherwise the API server would lose each
+// request that it sends when the server ends.
 func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.lingers.Load() {
@@ -103,8 +95,7 @@ func (s *Webhooks) Register(path string, hook http.Handler) {
 	s.Server.Register(path, s.limit(hook, s.admission, largestAdmission, decoded*largestAdmission, readAdmission))
 }
 
-// limit calls the handler for reviews of known length if there is memory for them. The handler
-// reads the body while it arrives.
+// limit calls the handler, while the body arrives, if there is memory for the review.
 func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64, timeout time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength < 0 {
