@@ -7,19 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Part is one of several components that decide whether OLM can replace the operator. OLM can if
-// all of them allow it. Create it with Upgradeable.Part.
+// Part is one of several components, all of which must allow OLM to replace the operator.
 type Part struct {
 	of              *Upgradeable
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// Part returns another component of the condition. Until each part has called Set, the condition
-// does not become True, because that could be wrong.
+// Part returns another component of the condition. The condition does not become True until each
+// part has called Set.
 func (u *Upgradeable) Part() *Part {
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	part := &Part{of: u}
 	u.parts = append(u.parts, part)
 	return part
@@ -31,14 +28,12 @@ func (p *Part) Set(ctx context.Context, status metav1.ConditionStatus, reason, m
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
 	p.status, p.reason, p.message = status, reason, message
-	tell := p
-	if at := slices.IndexFunc(p.of.parts, func(one *Part) bool { return one.status == metav1.ConditionFalse }); at >= 0 {
-		tell = p.of.parts[at]
-	} else if slices.ContainsFunc(p.of.parts, func(one *Part) bool { return one.status == "" }) {
+
+	reported := p.of.parts[0]
+	if i := slices.IndexFunc(p.of.parts, func(part *Part) bool { return part.status == metav1.ConditionFalse }); i >= 0 {
+		reported = p.of.parts[i]
+	} else if slices.ContainsFunc(p.of.parts, func(part *Part) bool { return part.status == "" }) {
 		return nil
 	}
-	if tell.status == metav1.ConditionTrue {
-		tell = p.of.parts[0] // independent of the order of the calls
-	}
-	return p.of.Set(ctx, tell.status, tell.reason, tell.message)
+	return p.of.set(ctx, reported.status, reported.reason, reported.message)
 }

@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ConditionNameEnv is the environment variable with the name of the operator's OperatorCondition.
-// OLM sets it in the containers of an operator. The ClusterServiceVersion has the same name.
-// Outside of OLM, the variable is not set.
+// ConditionNameEnv is the environment variable that OLM sets in the containers of an operator. It has
+// the name of the operator's OperatorCondition and ClusterServiceVersion.
 const ConditionNameEnv = "OPERATOR_CONDITION_NAME"
 
 // Upgradeable is the condition that tells OLM whether it can replace the operator.
@@ -29,7 +28,7 @@ type Upgradeable struct {
 }
 
 // NewUpgradeable returns the condition. Outside of OLM, it does nothing and returns no errors. The
-// client must not read from the cache, which does not hold OperatorConditions.
+// client must not read from the cache, which has no OperatorConditions.
 func NewUpgradeable(uncached client.Client, logger logr.Logger) *Upgradeable {
 	if os.Getenv(ConditionNameEnv) == "" {
 		return &Upgradeable{}
@@ -42,13 +41,14 @@ func NewUpgradeable(uncached client.Client, logger logr.Logger) *Upgradeable {
 	return &Upgradeable{condition: condition}
 }
 
-// Set writes the condition if it changed. OLM creates the OperatorCondition at about the time when
+// set writes the condition if it changed. OLM creates the OperatorCondition at about the time when
 // it starts the operator, so an error can be transient.
-func (u *Upgradeable) Set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
+func (u *Upgradeable) set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
 	if u.condition == nil {
 		return nil
 	}
-	if is, err := u.condition.Get(ctx); err == nil && is.Status == status && is.Reason == reason && is.Message == message {
+	stored, err := u.condition.Get(ctx)
+	if err == nil && stored.Status == status && stored.Reason == reason && stored.Message == message {
 		return nil
 	}
 	if err := u.condition.Set(ctx, status, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {

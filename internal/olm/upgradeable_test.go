@@ -40,7 +40,7 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, options
 func TestOutsideOLM(t *testing.T) {
 	t.Setenv(ConditionNameEnv, "")
 	upgradeable := NewUpgradeable(nil, logr.Discard())
-	if err := upgradeable.Set(t.Context(), metav1.ConditionFalse, "Reason", "message"); err != nil {
+	if err := upgradeable.set(t.Context(), metav1.ConditionFalse, "Reason", "message"); err != nil {
 		t.Error(err)
 	}
 }
@@ -50,7 +50,7 @@ func TestSet(t *testing.T) {
 	condition := &recorded{}
 	upgradeable := &Upgradeable{condition: condition}
 	set := func(status metav1.ConditionStatus, message string) error {
-		return upgradeable.Set(t.Context(), status, "Reason", message)
+		return upgradeable.set(t.Context(), status, "Reason", message)
 	}
 	for _, step := range []struct {
 		status  metav1.ConditionStatus

@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// maxWatchNamespaces is the maximum number of watched namespaces. Each one costs a watch for every
-// kind. For more namespaces, all namespaces are cheaper.
+// maxWatchNamespaces is the maximum number of watched namespaces. Each costs a watch of every kind.
 const maxWatchNamespaces = 100
 
 // Watches reports whether the operator manages the objects of a namespace.

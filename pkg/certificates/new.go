@@ -23,8 +23,7 @@ const clockSkew = time.Hour
 
 // New returns the data of a Secret: a certificate for the hosts (at least one DNS name or IP
 // address), its key on P-256, and the CA that signed it. The CA's key is discarded, so each
-// certificate has a separate CA. A client that trusts both CAs accepts both certificates during a
-// renewal.
+// certificate has a separate CA.
 func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 	now := time.Now()
 	template := func(name string) *x509.Certificate {

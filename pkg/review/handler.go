@@ -1,7 +1,6 @@
 // Package review answers AdmissionReviews. Any Pod can post one, so each part is bounded before it
-// is decoded, and escaped before it is logged. The handler of controller-runtime reads a body
-// several times, and decodes YAML and Protocol Buffers, whose cost does not depend on their length
-// alone.
+// is decoded, and escaped before it is logged. The handler of controller-runtime decodes YAML and
+// Protocol Buffers, whose cost does not depend on their length alone.
 package review
 
 import (
