@@ -10,13 +10,11 @@ import (
 )
 
 const (
-	// reconcileTimeout bounds one reconcile, so a request without an answer does not block a
-	// worker.
+	// reconcileTimeout bounds one reconcile, so a request without an answer blocks no worker.
 	reconcileTimeout = time.Minute
-	// cacheSyncTimeout bounds the time until a new leader has its caches, after which it ends, and
-	// another replica leads. All controllers wait for all caches. With 50,000 NginxOperators that
-	// the API server has to convert first, two minutes were too short on two processors. A leader
-	// that ended then would take the conversion away from the API server, which begins again.
+	// cacheSyncTimeout bounds the time until a new leader has its caches. After it, another replica
+	// leads, and the API server converts all objects again. With 50,000 NginxOperators, two minutes
+	// are too short on two processors.
 	cacheSyncTimeout = 5 * time.Minute
 	// firstRetry and lastRetry bound the back-off of an object whose reconcile failed.
 	firstRetry = 200 * time.Millisecond
@@ -24,8 +22,7 @@ const (
 )
 
 // ControllerOptions returns the common options of the controllers. A reconcile ends after a minute.
-// After an error or a panic, the object is retried with exponential back-off, from 200 milliseconds
-// to a minute. Namespaces share the workers.
+// After an error or a panic, it is retried with back-off, from 200 milliseconds to a minute.
 func ControllerOptions() controller.Options {
 	return controller.Options{
 		ReconciliationTimeout: reconcileTimeout,

@@ -29,9 +29,6 @@ func (m *Manager) addPorts(ctx context.Context) error {
 	}
 	for _, port := range ports {
 		port.Turns = m.turns
-		if port.Address == disabled {
-			continue
-		}
 		server, err := port.Listen(ctx)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -17,15 +18,13 @@ const (
 	freeShare = 32
 	// halfLife is the time in which the demand of a namespace decreases by half.
 	halfLife = 10 * time.Second
-	// maxDemands bounds the number of namespaces with a known demand. Above it, namespaces with
-	// almost no demand are removed.
+	// maxDemands is the number of known demands above which the least are forgotten.
 	maxDemands = 4096
 )
 
 // fairQueue is the priority queue of controller-runtime, shared fairly by namespaces: a namespace
-// with more requests gets a lower priority, so no namespace waits for the thousand objects of
-// another one. A namespace loses one step of priority each time its demand doubles. Unchanged
-// objects (the first list, a resync) still have the lowest priority.
+// loses one step of priority each time its demand doubles, so no namespace waits for the thousand
+// objects of another one. Unchanged objects (the first list, a resync) have the lowest priority.
 type fairQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	now func() time.Time
@@ -34,7 +33,7 @@ type fairQueue struct {
 	demands map[string]demand
 }
 
-// demand is the number of requests of a namespace up to a time. Older requests count less.
+// demand is the number of requests of a namespace up to a time, which decays.
 type demand struct {
 	amount float64
 	at     time.Time
@@ -77,18 +76,13 @@ func (q *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcil
 	}
 }
 
-// steps adds a request to the demand of a namespace, and returns the number of priority steps that
-// the namespace has lost.
+// steps counts a request, and returns the priority steps that its namespace has lost.
 func (q *fairQueue) steps(namespace string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	if len(q.demands) >= maxDemands {
-		for key, found := range q.demands {
-			if found.left(now) < 1 {
-				delete(q.demands, key)
-			}
-		}
+		maps.DeleteFunc(q.demands, func(_ string, d demand) bool { return d.left(now) < 1 })
 	}
 	amount := q.demands[namespace].left(now) + 1
 	q.demands[namespace] = demand{amount, now}
