@@ -1,6 +1,5 @@
-// Package keypair checks certificates and keys in the Secrets of users. crypto/tls computes with the
-// numbers of a key, and no context ends that: a hostile key keeps a processor busy for an hour. The
-// numbers are therefore counted and measured first.
+// Package keypair checks certificates and keys in the Secrets of users. It counts and measures the
+// numbers of a key first: crypto/tls would compute with those of a hostile key for an hour.
 package keypair
 
 import (

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ConditionNameEnv is the environment variable that OLM sets in the containers of an operator. It has
-// the name of the operator's OperatorCondition and ClusterServiceVersion.
+// ConditionNameEnv is the environment variable that OLM sets in the containers of an operator, with
+// the name of its OperatorCondition and ClusterServiceVersion.
 const ConditionNameEnv = "OPERATOR_CONDITION_NAME"
 
 // Upgradeable is the condition that tells OLM whether it can replace the operator.

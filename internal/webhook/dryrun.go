@@ -85,7 +85,7 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 	if !d.rates.Allow(serving.AddressOf(ctx)) {
 		return nil, admission.Warnings{fmt.Sprintf(unchecked, "the operator receives too many reviews from one address")}
 	}
-	question := d.question(object)
+	template := d.render(object)
 	serving.EndTurn(ctx)
 	waiting, cancel := context.WithTimeout(ctx, waitForDryRun)
 	defer cancel()
@@ -94,9 +94,15 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 	}
 	defer d.slots.Release(1)
 
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: dryRunName},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
+		},
+	}
 	ctx, cancel = context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	err := d.client.Create(ctx, question, client.DryRunAll, client.FieldOwner(wellknown.OperatorName))
+	err := d.client.Create(ctx, deployment, client.DryRunAll, client.FieldOwner(wellknown.OperatorName))
 	if err == nil {
 		return nil, nil
 	}
@@ -106,17 +112,4 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 		return nil, admission.Warnings{fmt.Sprintf(unchecked, "it did not answer")}
 	}
 	return validation.PodVerdict(err, &object.Spec, specPath), nil
-}
-
-// question returns a Deployment that has only the Pod template of an object.
-func (d *dryRun) question(object *v1alpha2.NginxOperator) *appsv1.Deployment {
-	template := d.render(object)
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: dryRunName},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](0),
-			Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
-			Template: template,
-		},
-	}
 }

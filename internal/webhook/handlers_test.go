@@ -39,7 +39,7 @@ func newHandlers(t testing.TB) map[string]admission.Handler {
 	return handlers(scheme, Validator{})
 }
 
-// TestPatchesAreMinimal verifies that a patch has only the default port that the update would remove.
+// TestPatchesAreMinimal verifies that a patch has only the default port that an update would remove.
 func TestPatchesAreMinimal(t *testing.T) {
 	const stored = `"spec":{"resources":{"requests":{"cpu":"0.5"}},"paused":false,"tls":[{"secretName":"a"}]}`
 	for object, want := range map[string][]jsonpatch.Operation{

@@ -72,8 +72,7 @@ var specPath = field.NewPath("spec")
 // +kubebuilder:webhook:path=/validate-operator-example-com-v1alpha2-nginxoperator,mutating=false,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1;v1alpha2,name=validate.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
 // Validator rejects specs that the operator cannot apply, and warns of probable mistakes. Each
-// reconcile validates again, because a write succeeds even if the webhook is unavailable. Each field
-// may be nil.
+// reconcile validates again, because the webhook can be unavailable. Each field may be nil.
 type Validator struct {
 	// Verdict is dryRun.ask.
 	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator) (field.ErrorList, admission.Warnings)

@@ -43,8 +43,8 @@ func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	return Verify(certificate, data[CAKey], hosts, now)
 }
 
-// Outdated returns the reason to replace a working certificate of an earlier release, or nil. Any Pod
-// can request signatures, and one with RSA takes many times longer than one on P-256.
+// Outdated returns the reason to replace a working certificate of an earlier release, or nil. Any
+// Pod can request signatures, and one with RSA takes many times longer than one on P-256.
 func Outdated(certificate *x509.Certificate) error {
 	if key, ok := certificate.PublicKey.(*ecdsa.PublicKey); ok && key.Curve == elliptic.P256() {
 		return nil

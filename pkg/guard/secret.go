@@ -68,7 +68,7 @@ func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 	case g.options.OLM:
 		return secret, nil
 	case missing:
-		return g.createSecret(ctx)
+		return g.issue(ctx, secret, nil)
 	case !g.isOwn(secret) && (len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[certificates.CAKey]) == 0):
 		return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which another component manages", secret.Name)
 	case !g.isOwn(secret):
@@ -85,7 +85,7 @@ func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 	if reason == nil {
 		return secret, nil
 	}
-	return g.renewSecret(ctx, secret, reason)
+	return g.issue(ctx, secret, reason)
 }
 
 const (
@@ -100,37 +100,29 @@ func (g *Guard) isOwn(secret *corev1.Secret) bool {
 	return secret.Labels[labelManagedBy] == g.options.Name && secret.Annotations[issuedByAnnotation] == ""
 }
 
-func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
+// issue writes another certificate into the Secret, or creates the Secret if there is no reason to
+// renew it. The replica with the second write gets a conflict and retries.
+func (g *Guard) issue(ctx context.Context, secret *corev1.Secret, reason error) (*corev1.Secret, error) {
 	data, err := certificates.New(g.options.Endpoint.hosts(), certificates.Lifetime)
 	if err != nil {
 		return nil, err
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: g.options.Namespace, Name: g.options.Secret, Labels: map[string]string{labelManagedBy: g.options.Name},
-		},
-		Type: corev1.SecretTypeTLS,
-		Data: data,
+
+	secret.Data = data
+	if reason != nil {
+		if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
+			return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
+		}
+		g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "reason", reason.Error())
+		return secret, nil
 	}
+
+	secret.Namespace, secret.Name, secret.Type = g.options.Namespace, g.options.Secret, corev1.SecretTypeTLS
+	secret.Labels = map[string]string{labelManagedBy: g.options.Name}
 	if err := g.write(func() error { return g.client.Create(ctx, secret) }); err != nil {
 		return nil, fmt.Errorf("failed to create Secret %s: %w", secret.Name, err)
 	}
 	g.restored(ctx, RestoredCertificate, "Created the certificate of the webhooks", "secret", secret.Name)
-	return secret, nil
-}
-
-// renewSecret writes another certificate. The replica with the second write gets a conflict and
-// retries.
-func (g *Guard) renewSecret(ctx context.Context, secret *corev1.Secret, reason error) (*corev1.Secret, error) {
-	data, err := certificates.New(g.options.Endpoint.hosts(), certificates.Lifetime)
-	if err != nil {
-		return nil, err
-	}
-	secret.Data = data
-	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
-		return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
-	}
-	g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "reason", reason.Error())
 	return secret, nil
 }
 

@@ -40,8 +40,7 @@ func (g *Guard) servingCA() []byte {
 }
 
 // serve switches from one certificate to the next one, unless follow was faster. Or it returns the
-// time to wait, in which API servers load the next CA, because the webhooks trust the previous
-// certificate as well.
+// time to wait for API servers to load the next CA.
 func (g *Guard) serve(ctx context.Context, before, next *served) time.Duration {
 	if before != nil && !before.Leaf.Equal(next.Leaf) {
 		if g.next == nil || !g.next.Leaf.Equal(next.Leaf) {
@@ -64,9 +63,8 @@ func (g *Guard) replace(ctx context.Context, before, next *served) {
 }
 
 // follow serves the next certificate immediately if any webhook trusts it and no longer the serving
-// one: OLM and cert-manager write one CA into each webhook configuration. The connections of
-// webhooks that still trust the previous one remain open. follow does not wait for the restore of
-// the CRD, which takes a busy API server up to a second.
+// one: OLM and cert-manager write one CA into each webhook configuration. It does not wait for the
+// restore of the CRD, which takes a busy API server up to a second.
 func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 	before, secret := g.serving.Load(), &corev1.Secret{}
 	err := g.reader.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.Secret}, secret)

@@ -14,9 +14,8 @@ import (
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
-// TestWebhookMovesOn verifies that a replica serves its next certificate as soon as a webhook trusts
-// only that one, and not before. cert-manager and OLM v0 replace the CA without keeping the previous
-// one.
+// TestWebhookMovesOn verifies that a replica serves its next certificate as soon as a webhook
+// trusts only that one, and not before. cert-manager and OLM v0 keep no previous CA.
 func TestWebhookMovesOn(t *testing.T) {
 	for name, installed := range map[string]struct {
 		olm        bool

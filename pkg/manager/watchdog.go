@@ -22,7 +22,7 @@ type Watchdog struct {
 	// ended is the time at which the last reconcile ended, or at which this replica was first seen
 	// to lead.
 	ended time.Time
-	// running has the start of each running reconcile. A controller runs one at a time of an object.
+	// running has the start of each running reconcile, of which an object has one at a time.
 	running map[reconcile.Request]time.Time
 }
 

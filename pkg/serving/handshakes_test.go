@@ -196,7 +196,7 @@ func TestManyHandshakesAtOnce(t *testing.T) {
 		}
 		time.Sleep(2 * unpaced)
 		turns.mu.Lock()
-		used := turns.all.at(time.Now())
+		used := turns.usage(time.Now())
 		turns.mu.Unlock()
 		if used <= unpaced {
 			t.Error("the attack uses too little time to delay others")

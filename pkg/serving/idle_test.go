@@ -38,8 +38,8 @@ func threePorts(t *testing.T) (urls []*url.URL) {
 }
 
 // TestIdleConnectionsShutNobodyOut opens 1,000 idle connections to each port, from one address or
-// from eight, or sends an incomplete header on 450. They use only little memory, and each request of
-// the kubelet, Prometheus, and the API server gets an answer.
+// from eight, or sends an incomplete header on 450. They use only little memory, and each request
+// of the kubelet, Prometheus, and the API server gets an answer.
 func TestIdleConnectionsShutNobodyOut(t *testing.T) {
 	const most = 128 << 20
 	header := "GET / HTTP/1.1\r\nHost: a\r\nX-Long: " + strings.Repeat("a", headerBytes-1000)

@@ -15,12 +15,10 @@ const (
 	// include handshakes. A connection costs up to 60 KiB.
 	maxConnections, maxPerAddress = 512, 192
 	// replaceable is the time after which a connection can be replaced by another one of its
-	// address, or of an address that has about as many. Refusing a client that opens connections
-	// all the time costs less than a connection that is replaced during its handshake.
+	// address, or of one that has about as many. Before it, a refusal costs less than a handshake.
 	replaceable = time.Second
 	// holdRefused is the time for which a refused connection is neither read nor closed, so that
-	// its client cannot open the next one at once. maxRefused bounds these connections of a port.
-	// One costs about 4 KiB.
+	// its client does not open the next one. maxRefused bounds these connections, of 4 KiB each.
 	holdRefused, maxRefused = time.Second, 2048
 )
 
@@ -116,9 +114,8 @@ func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
 	return entered, replaced
 }
 
-// replacedBy returns the connection that a new one from a host replaces: the longest-idle one of
-// the host with the most idle connections, or of its own host. It returns nil if there is none. The
-// caller holds the lock.
+// replacedBy returns the connection that a new one from a host replaces, or nil: the longest-idle
+// one of the host with the most idle connections, or of its own host. The caller holds the lock.
 func (l *listener) replacedBy(host string, ownOnly bool) (longest *connection) {
 	idle := map[string]int{}
 	for c := range l.open {

@@ -29,9 +29,8 @@ const (
 	// unpaced is the usage of all addresses up to which turns follow each other immediately: a
 	// fifth of the processor.
 	unpaced = 2 * time.Second
-	// Go reads answers of the API server only while no goroutine is runnable. After turns of
-	// shortestPause or more, a pause of the same length follows, up to longestPause. Linux cannot
-	// wait for events for less than a millisecond.
+	// Go reads answers of the API server only while no goroutine is runnable, so a pause follows
+	// turns of shortestPause or more, of the same length up to longestPause.
 	shortestPause, longestPause = time.Millisecond, 2 * time.Millisecond
 )
 
@@ -46,11 +45,13 @@ type Turns struct {
 	// clients has the *client of each address. waiting has the clients with waiting turns.
 	clients *lru.Cache
 	waiting map[*client]struct{}
-	// virtual is the greatest tag at the start of a turn. passed is the number of turns that waited.
+	// virtual is the greatest tag at the start of a turn. passed counts the turns that waited.
 	virtual time.Duration
 	passed  int
-	// all is the usage of all addresses. sincePause is the time of the turns since the last pause.
-	all        usage
+	// used is the decaying usage of all addresses as of a time. sincePause is the time of the turns
+	// since the last pause.
+	used       time.Duration
+	asOf       time.Time
 	sincePause time.Duration
 }
 
@@ -61,18 +62,6 @@ type client struct {
 	last    int
 	waiting []chan struct{}
 }
-
-// usage is a time that decays, as of a point in time.
-type usage struct {
-	used time.Duration
-	asOf time.Time
-}
-
-func (u *usage) at(now time.Time) time.Duration {
-	return time.Duration(float64(u.used) * math.Exp(-float64(now.Sub(u.asOf))/float64(usageDecay)))
-}
-
-func (u *usage) add(now time.Time, took time.Duration) { u.used, u.asOf = u.at(now)+took, now }
 
 // NewTurns returns unused Turns.
 func NewTurns() *Turns {
@@ -122,7 +111,7 @@ func (t *Turns) begin(own *client) (end func()) {
 		took := max(now.Sub(since), leastTurn)
 		since = now
 		own.tag += took
-		t.all.add(now, took)
+		t.used, t.asOf = t.usage(now)+took, now
 		t.sincePause += took
 		t.mu.Unlock()
 		pass()
@@ -134,12 +123,17 @@ func (t *Turns) begin(own *client) (end func()) {
 	})
 }
 
+// usage returns the usage of all addresses. The caller holds the lock.
+func (t *Turns) usage(now time.Time) time.Duration {
+	return time.Duration(float64(t.used) * math.Exp(-float64(now.Sub(t.asOf))/float64(usageDecay)))
+}
+
 // pass starts the next turn, after a pause if one is necessary.
 func (t *Turns) pass() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pause := min(t.sincePause, longestPause)
-	if pause < shortestPause || t.all.at(time.Now()) <= unpaced {
+	if pause < shortestPause || t.usage(time.Now()) <= unpaced {
 		t.next()
 		return
 	}

@@ -22,22 +22,19 @@ const (
 	// larger body that must arrive before the review reserves memory.
 	small = 64 << 10
 	// largestAdmission is two objects of 3 MiB, the API server's limit, and the envelope.
-	largestAdmission = 7 << 20
 	// largestConversion is one page of 10,000 objects of 6 KiB.
-	largestConversion = 60 << 20
+	largestAdmission, largestConversion = 7 << 20, 60 << 20
 	// decoded is the memory of a review in multiples of its length. leastDecoded is the memory of
 	// the smallest review.
 	decoded, leastDecoded = 8, 32 << 10
-	// residentConversion is the memory of the largest conversion, which handles one object at a
-	// time.
+	// residentConversion is the memory of the largest conversion, of one object at a time.
 	residentConversion = 32 << 20
 	// readAdmission and readConversion bound the time to read, and to convert, a body.
 	readAdmission, readConversion = 10 * time.Second, 30 * time.Second
 )
 
-// Webhooks is the server of the webhooks. No client can use all of its memory or all of its
-// connections. It continues to answer for a while after the manager has stopped: the API server
-// calls it until the nodes have removed the Pod from the Service. The manager does not wait for it,
+// Webhooks is the server of the webhooks. It continues to answer for a while after the manager has
+// stopped, until the nodes have removed the Pod from the Service. The manager does not wait for it,
 // and releases the Lease immediately.
 type Webhooks struct {
 	webhook.Server
@@ -47,13 +44,12 @@ type Webhooks struct {
 	lingers        atomic.Bool
 	// small, admission, and conversion have the memory for reviews.
 	small, admission, conversion *lane
-	started                      chan struct{}
 	ended                        chan error
 }
 
 // NewWebhooks returns a server at an address (host:port). A handler at the conversion path gets a
-// body of at most 60 MiB and can decode 32 MiB at a time. Any other handler gets at most 7 MiB.
-// Reviews larger than 64 KiB have turns of their own, so that no small one waits for them.
+// body of at most 60 MiB, and any other handler 7 MiB. Reviews larger than 64 KiB have turns of
+// their own, so that no small one waits for them.
 func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPath string, linger time.Duration) *Webhooks {
 	mux, slow := http.NewServeMux(), NewTurns()
 	s := &Webhooks{
@@ -63,16 +59,14 @@ func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPat
 		small:          newLane(32<<20, turns),
 		admission:      newLane(decoded*largestAdmission, slow),
 		conversion:     newLane(2*residentConversion, slow),
-		started:        make(chan struct{}),
 		ended:          make(chan error, 1),
 	}
 	s.port = Port{Name: "webhook", Address: address, TLS: config, Turns: turns, Handler: s.closeWhileItLingers(mux)}
 	return s
 }
 
-// closeWhileItLingers makes clients close their connection after a request that is answered during
-// a shutdown, and open the next one to another replica. Otherwise the API server would lose each
-// request that it sends when the server ends.
+// closeWhileItLingers makes clients that are answered during a shutdown open their next connection
+// to another replica, so that no request is lost when the server ends.
 func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.lingers.Load() {
@@ -135,7 +129,6 @@ func (s *Webhooks) Start(ctx context.Context) error {
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	close(s.started)
 	failed := make(chan error, 1)
 	go func() {
 		err := errors.Join(server.Start(serving), server.Server.Close())
@@ -159,11 +152,6 @@ func (s *Webhooks) Wait() error { return <-s.ended }
 // StartedChecker returns a check that fails until the server answers a handshake.
 func (s *Webhooks) StartedChecker() healthz.Checker {
 	return func(request *http.Request) error {
-		select {
-		case <-s.started:
-		default:
-			return errors.New("the webhook server has not started")
-		}
 		// The guard checks the certificate.
 		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 		conn, err := dialer.DialContext(request.Context(), "tcp", s.port.Address)

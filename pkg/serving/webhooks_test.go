@@ -155,13 +155,13 @@ func TestWebhooksLinger(t *testing.T) {
 	webhooks := NewWebhooks(listener.Addr().String(), certified(), NewTurns(), "/convert", 200*time.Millisecond)
 	webhooks.Register("/validate", http.HandlerFunc(nobody))
 	check := func() error { return webhooks.StartedChecker()(httptest.NewRequest(http.MethodGet, "/readyz", nil)) }
-	if err := check(); err == nil {
-		t.Error("it counts as started before it is")
-	}
 	if err := webhooks.Start(t.Context()); err == nil {
 		t.Error("no error, though the port is taken")
 	}
 	_ = listener.Close()
+	if err := check(); err == nil {
+		t.Error("it counts as started before it is")
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	returned := make(chan error, 1)
 	go func() { returned <- webhooks.Start(ctx) }()
