@@ -94,8 +94,7 @@ func explain(certificate, key []byte) error {
 	}
 }
 
-// checkPEM returns why a PEM text exceeds a bound. Each block has at most the given number of
-// integers.
+// checkPEM returns why a PEM text exceeds a bound. The integers are those of one block.
 func checkPEM(text []byte, integers int) error {
 	if len(text) > maxBytes {
 		return fmt.Errorf("has %d bytes, the limit is %d", len(text), maxBytes)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	netutils "k8s.io/utils/net"
 
@@ -32,8 +33,7 @@ type Options struct {
 	// StorageMigrationManifest is the file with the release's StorageVersionMigration. If it is "",
 	// the operator rewrites stored objects.
 	StorageMigrationManifest string
-	// NginxImage is the container image of instances without spec.image, and ExporterImage that of
-	// nginx-prometheus-exporter.
+	// NginxImage is the image of instances without spec.image, and ExporterImage that of the exporter.
 	NginxImage, ExporterImage string
 	// PodIPs are the addresses of the operator's Pod, which show the IP families of the cluster.
 	PodIPs []string
@@ -226,4 +226,37 @@ func envName(flag string) string {
 		return "POD_NAMESPACE"
 	}
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// maxWatchNamespaces is the maximum number of watched namespaces. Each costs a watch of every kind.
+const maxWatchNamespaces = 100
+
+// Watches reports whether the operator manages the objects of a namespace.
+func (o *Options) Watches(namespace string) bool {
+	return len(o.WatchNamespaces) == 0 || slices.Contains(o.WatchNamespaces, namespace)
+}
+
+func (o *Options) validateNamespaces() error {
+	if count := len(o.WatchNamespaces); count > maxWatchNamespaces {
+		return fmt.Errorf("--watch-namespaces has %d namespaces, must have at most %d: leave it empty to watch all namespaces",
+			count, maxWatchNamespaces)
+	}
+	for _, namespace := range o.WatchNamespaces {
+		if !isNamespaceName(namespace) {
+			return fmt.Errorf("--watch-namespaces has %q, which is not a valid namespace name", namespace)
+		}
+	}
+	for _, namespace := range sets.List(o.FleetRollout.CanaryNamespaces) {
+		if !isNamespaceName(namespace) {
+			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which is not a valid namespace name", namespace)
+		}
+		if !o.Watches(namespace) {
+			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which --watch-namespaces does not have", namespace)
+		}
+	}
+	return nil
+}
+
+func isNamespaceName(name string) bool {
+	return len(apivalidation.ValidateNamespaceName(name, false)) == 0
 }

@@ -74,8 +74,7 @@ func keepAnnotation(_ context.Context, request admission.Request) admission.Resp
 	return response
 }
 
-// restoreAnnotation returns the operation that restores the stored annotation, or removes one that
-// is not stored.
+// restoreAnnotation returns the operation that restores the stored annotation, or its absence.
 func restoreAnnotation(hasOthers bool, stored string, isStored bool) jsonpatch.Operation {
 	const annotations = "/metadata/annotations"
 	path := annotations + "/" + strings.ReplaceAll(wellknown.AnnotationV1alpha2, "/", "~1")

@@ -144,8 +144,7 @@ func (v Validator) unwatched(namespace string) admission.Warnings {
 		"add the namespace to the operator's flag --watch-namespaces, or create the object in a namespace that it watches", namespace)}
 }
 
-// forV1alpha1 says how to change the fields, which v1alpha1 does not have. The schema of v1alpha1
-// validates its own fields.
+// forV1alpha1 adds how to change the fields, which v1alpha1 does not have.
 func forV1alpha1(errs field.ErrorList, name string) field.ErrorList {
 	all := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {

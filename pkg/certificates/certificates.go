@@ -52,8 +52,7 @@ func Outdated(certificate *x509.Certificate) error {
 	return fmt.Errorf("its key is %s, not ECDSA on P-256", certificate.PublicKeyAlgorithm)
 }
 
-// Verify returns an error if a client that trusts a CA (PEM) does not accept a certificate for each
-// of the hosts.
+// Verify returns why a client that trusts a CA (PEM) does not accept a certificate for the hosts.
 func Verify(certificate *tls.Certificate, ca []byte, hosts []string, now time.Time) error {
 	authorities, between := x509.NewCertPool(), x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(ca) {

@@ -8,8 +8,6 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
 	"net"
 	"time"
 
@@ -72,9 +70,6 @@ func sign(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x50
 	}
 	if parent == nil {
 		parent, parentKey = template, key
-	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(math.MaxInt64)); err != nil {
-		return nil, nil, fmt.Errorf("failed to create a serial number: %w", err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
 	if err != nil {

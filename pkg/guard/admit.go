@@ -78,8 +78,7 @@ func readConversion(raw []byte, convertedVersion string) (*apiextensionsv1.Custo
 	return crd, nil
 }
 
-// wrote reports whether a guard sent the write. The state of that guard can be newer than the state
-// of this replica.
+// wrote reports whether a guard sent the write, whose state can be newer than that of this replica.
 func (o Options) wrote(request admission.Request) bool {
 	options := metav1.UpdateOptions{}
 	return json.Unmarshal(request.Options.Raw, &options) == nil && options.FieldManager == o.fieldManager()

@@ -48,8 +48,7 @@ type Options struct {
 	// prefix of the field manager. Namespace is the operator's namespace. Secret is the name of the
 	// Secret with the serving certificate.
 	Name, Namespace, Secret string
-	// Endpoint is the address of the webhooks for the API server, and ConversionPath that of the
-	// conversion.
+	// Endpoint is the address of the webhooks, and ConversionPath the path of the conversion.
 	Endpoint       Endpoint
 	ConversionPath string
 	// CRD is the name of the CustomResourceDefinition whose conversion the guard restores, or empty
@@ -188,8 +187,7 @@ func retry(ctx context.Context, queue workqueue.TypedRateLimitingInterface[strin
 	}
 }
 
-// watched returns the watched objects: each by its name, except for the webhook configurations
-// under OLM, which chooses their names.
+// watched returns the watched objects, by name unless OLM chooses the names.
 func (o Options) watched() map[client.Object]cache.ByObject {
 	named := func(name string) cache.ByObject {
 		return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
@@ -210,8 +208,7 @@ func (o Options) watched() map[client.Object]cache.ByObject {
 	return objects
 }
 
-// reconcile restores all objects. It returns the time until the next reconcile without an event, or
-// 0 if none is needed.
+// reconcile restores all objects. It returns the time until the next one, or 0 to wait for an event.
 func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()

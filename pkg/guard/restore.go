@@ -96,8 +96,7 @@ func (g *Guard) withServing(bundle []byte) []byte {
 	return bundle
 }
 
-// change updates an object if the function reports a change. A stale cache results in a conflict,
-// and the pending event causes another reconcile.
+// change updates an object if the function reports a change. A stale cache results in a conflict.
 func (g *Guard) change(ctx context.Context, name string, object client.Object, kind string, mutate func() bool) error {
 	began := time.Now()
 	if err := g.reader.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {

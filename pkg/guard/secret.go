@@ -53,8 +53,7 @@ func (g *Guard) certificateIn(ctx context.Context, secret *corev1.Secret) (*serv
 		secret.Name, g.options.CRD)
 }
 
-// secret returns the Secret with the certificate. Outside of OLM, it creates or recreates the
-// Secret if no other component does.
+// secret returns the Secret with the certificate. It issues one if no other component does.
 func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := g.reader.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.Secret}, secret)

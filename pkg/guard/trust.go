@@ -109,8 +109,7 @@ func identity(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}
 }
 
-// restoreAdmission sets the CA in the configuration of one admission webhook, and the URL if there
-// is one. The manifest sets the Service.
+// restoreAdmission sets the CA, and the URL if there is one. The manifest sets the Service.
 func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClientConfig, ca []byte, now time.Time) (changed bool) {
 	path := ""
 	if config.Service != nil {
@@ -174,8 +173,7 @@ func (o Options) restoreConversion(
 	}
 }
 
-// conversionCA returns the CA bundle (PEM) that the conversion of a CRD trusts, or nil if there is
-// none.
+// conversionCA returns the CA bundle (PEM) that the conversion of a CRD trusts, or nil.
 func conversionCA(crd *apiextensionsv1.CustomResourceDefinition) []byte {
 	conversion := crd.Spec.Conversion
 	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil {

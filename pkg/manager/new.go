@@ -46,8 +46,7 @@ const (
 	reachPatience = 10 * time.Second
 )
 
-// ErrRestart is in the error of a runnable that ends the process cleanly, because only another
-// process can continue.
+// ErrRestart is the error of a runnable that only another process can continue.
 var ErrRestart = errors.New("the process ends, and has to be started again")
 
 // Config has the settings in which operators differ.

@@ -19,8 +19,7 @@ type Watchdog struct {
 	waiting          func() int
 
 	mu sync.Mutex
-	// ended is the time at which the last reconcile ended, or at which this replica was first seen
-	// to lead.
+	// ended is the time of the last end of a reconcile, or at which this replica started to lead.
 	ended time.Time
 	// running has the start of each running reconcile, of which an object has one at a time.
 	running map[reconcile.Request]time.Time

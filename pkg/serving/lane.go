@@ -36,8 +36,7 @@ type lane struct {
 	// waiting is the number of reviews that wait for memory.
 	waiting atomic.Int64
 	mu      sync.Mutex
-	// addresses has a *semaphore.Weighted of 1 for each address. Only one review of an address at a
-	// time waits for memory, so the addresses alternate.
+	// addresses has a *semaphore.Weighted of 1 for each address, so that the addresses alternate.
 	addresses *lru.Cache
 	// turns share the processor between reviews with memory.
 	turns *Turns
@@ -89,8 +88,7 @@ func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, 
 	l.turns.serve(whileBusy(next), client, r)
 }
 
-// recoverPanic answers with an HTTP error if a handler panics. The stack is the operator's own
-// text, so it is logged completely.
+// recoverPanic answers with an HTTP error if a handler panics, and logs the complete stack.
 func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	if panicked := recover(); panicked != nil {
 		l.panics.Logger(log.FromContext(r.Context())).Error(fmt.Errorf("panic: %v", panicked), "Failed to answer a review",
@@ -128,8 +126,7 @@ func (t *transfer) measure(move func([]byte) (int, error), p []byte) (int, error
 	return n, err
 }
 
-// resetForOthers resets the connection as soon as another review waits, unless the read or the
-// write has ended.
+// resetForOthers resets the connection as soon as another review waits, until the move ends.
 func (t *transfer) resetForOthers(moving context.Context) {
 	switch {
 	case moving.Err() != nil:

@@ -88,8 +88,7 @@ func (l *listener) refuse(accepted net.Conn) {
 	})
 }
 
-// enter adds a connection. At a limit, it also returns the connection to replace, or adds nothing
-// if no connection can be replaced.
+// enter adds a connection. At a limit, it returns the one to replace, or nil twice if there is none.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
 	host, own := hostOf(accepted.RemoteAddr().String()), 0
 	l.mu.Lock()
@@ -183,8 +182,7 @@ func (c *connection) endTurn() {
 	}
 }
 
-// Read implements net.Conn. It ends the turn of a handshake, because the server now waits for the
-// client.
+// Read implements net.Conn. It ends the turn of a handshake, which now waits for the client.
 func (c *connection) Read(p []byte) (int, error) {
 	c.endTurn()
 	return c.Conn.Read(p)
@@ -235,8 +233,7 @@ func unwrap(conn net.Conn) *connection {
 	return c
 }
 
-// reset closes a connection immediately. TLS would wait five seconds for a client that does not
-// read.
+// reset closes a connection immediately. TLS would wait five seconds for the client.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

@@ -41,8 +41,7 @@ type authLimit struct {
 	atOnce     *semaphore.Weighted
 }
 
-// NewMetrics returns the handler of the port: GET /metrics for clients that a filter authenticates
-// and authorizes.
+// NewMetrics returns the handler of GET /metrics for clients that a filter authorizes.
 func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Handler) (http.Handler, error) {
 	limit := &authLimit{
 		known:      utilcache.NewLRUExpireCache(2 * rememberedAddresses),

@@ -33,8 +33,7 @@ const (
 	drain = 4 * time.Second
 )
 
-// Port is a port and its handler. It serves HTTP/1.1 only, so a connection has one request at a
-// time.
+// Port is a port and its handler. With HTTP/1.1 only, a connection has one request at a time.
 type Port struct {
 	// Name is used in logs. Address is host:port.
 	Name, Address string
@@ -75,8 +74,7 @@ func (p Port) server(listener net.Listener) *manager.Server {
 		WriteTimeout:      answered,
 		IdleTimeout:       keptIdle,
 		MaxHeaderBytes:    headerBytes,
-		// Any client can cause these errors at any rate, and choose a part of their text. They are
-		// logged at the debug level.
+		// Any client can cause these errors, and choose a part of their text: the debug level.
 		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(untrusted.NewLimit().Logger(logger)), slog.Level(-1)),
 	}}
 }
@@ -89,8 +87,7 @@ func takeTurns(config *tls.Config, turns *Turns) *tls.Config {
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, take(hello) }
 	certificate := config.GetCertificate
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		// If the server requested a second hello, reading it has ended the turn before the
-		// signature.
+		// If the server requested a second hello, reading it has ended the turn.
 		if err := take(hello); err != nil {
 			return nil, err
 		}

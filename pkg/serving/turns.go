@@ -26,8 +26,7 @@ const (
 	roundEvery = 8
 	// usageDecay is the time in which the usage of all addresses decays to a third.
 	usageDecay = 10 * time.Second
-	// unpaced is the usage of all addresses up to which turns follow each other immediately: a
-	// fifth of the processor.
+	// unpaced is the usage, a fifth of the processor, up to which no pauses follow.
 	unpaced = 2 * time.Second
 	// Go reads answers of the API server only while no goroutine is runnable, so a pause follows
 	// turns of shortestPause or more, of the same length up to longestPause.
@@ -174,8 +173,7 @@ func (t *Turns) remove(own *client, i int) {
 	}
 }
 
-// serve calls a handler in a turn of the client. It answers with 429 if the client gets no turn in
-// time.
+// serve calls a handler in a turn of the client, or answers with 429 if it gets none in time.
 func (t *Turns) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	end, err := t.take(r.Context(), hostOf(r.RemoteAddr))
 	if err != nil {

@@ -24,8 +24,7 @@ const (
 	// largestAdmission is two objects of 3 MiB, the API server's limit, and the envelope.
 	// largestConversion is one page of 10,000 objects of 6 KiB.
 	largestAdmission, largestConversion = 7 << 20, 60 << 20
-	// decoded is the memory of a review in multiples of its length. leastDecoded is the memory of
-	// the smallest review.
+	// decoded is the memory of a review in multiples of its length, and leastDecoded the least.
 	decoded, leastDecoded = 8, 32 << 10
 	// residentConversion is the memory of the largest conversion, of one object at a time.
 	residentConversion = 32 << 20
@@ -76,8 +75,7 @@ func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
 	})
 }
 
-// Register adds a handler. The handler of an admission.Webhook gets no review that exceeds
-// pkg/bounds.
+// Register adds a handler. That of an admission.Webhook gets no review that exceeds pkg/bounds.
 func (s *Webhooks) Register(path string, hook http.Handler) {
 	if path == s.conversionPath {
 		s.Server.Register(path, s.limit(hook, s.conversion, largestConversion, residentConversion, readConversion))

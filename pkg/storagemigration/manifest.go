@@ -13,8 +13,7 @@ import (
 
 const manifestKind = "StorageVersionMigration"
 
-// kubeMigratorGroup is the API group of kube-storage-version-migrator. Its spec.resource also has
-// the version.
+// kubeMigratorGroup is of kube-storage-version-migrator, whose spec.resource also has the version.
 const kubeMigratorGroup = "migration.k8s.io"
 
 // apis are the APIs of StorageVersionMigrations by preference: of Kubernetes 1.37, of Kubernetes
@@ -36,15 +35,12 @@ func Load(file, crd string) (*unstructured.Unstructured, error) {
 	if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
 		return nil, fmt.Errorf("failed to read the storage migration in %s: %w", file, err)
 	}
-	field := func(path ...string) string {
-		value, _, _ := unstructured.NestedString(object.Object, path...)
-		return value
-	}
-	group, resource := field("spec", "resource", "group"), field("spec", "resource", "resource")
+
+	resource, _, _ := unstructured.NestedStringMap(object.Object, "spec", "resource")
 	for _, want := range []struct{ field, is, want string }{
 		{"kind", object.GetKind(), manifestKind},
 		{"metadata.name", object.GetName(), crd},
-		{"spec.resource", resource + "." + group, crd},
+		{"spec.resource", resource["resource"] + "." + resource["group"], crd},
 	} {
 		if want.is != want.want {
 			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
@@ -53,8 +49,7 @@ func Load(file, crd string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// forCRD returns the manifest as an object of an API, for the current generation of a CRD, which
-// owns it.
+// forCRD returns the manifest as an object of an API, owned by a CRD, for its current generation.
 func forCRD(
 	manifest *unstructured.Unstructured, api schema.GroupVersionKind, crd *apiextensionsv1.CustomResourceDefinition,
 ) (*unstructured.Unstructured, error) {

@@ -22,8 +22,12 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -236,12 +240,27 @@ func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 	})
 }
 
-// setStoredVersions writes status.storedVersions. It fails with a conflict if the CRD has changed
-// since it was read.
+// setStoredVersions writes status.storedVersions, unless the CRD has changed since it was read.
 func (r *Reconciler) setStoredVersions(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, versions []string) error {
 	crd.Status.StoredVersions = versions
 	if err := r.Client.Status().Update(ctx, crd); err != nil {
 		return fmt.Errorf("failed to write status.storedVersions of the CRD: %w", err)
 	}
 	return nil
+}
+
+// firstRetry and lastRetry bound the back-off of a failed reconcile.
+const firstRetry, lastRetry = time.Second, time.Minute
+
+// SetupWithManager adds the controller to the manager. The manager's cache must contain no other
+// CRD than the CRD of the API.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	return builder.ControllerManagedBy(mgr).
+		Named("storagemigration").
+		For(&apiextensionsv1.CustomResourceDefinition{}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
 }

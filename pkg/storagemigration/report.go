@@ -25,8 +25,7 @@ const (
 	ReasonIdle      = "Idle"
 	ReasonMigrating = "MigratingStorage"
 
-	// namedAtOnce refused objects get an Event and a log message per reconcile. A message names
-	// namedInMessage of them.
+	// namedAtOnce refused objects are reported per reconcile. A message names namedInMessage.
 	namedAtOnce, namedInMessage = 20, 3
 )
 
@@ -96,8 +95,7 @@ func describe(failed []refused) error {
 	return fmt.Errorf("%d objects could not be rewritten, and the operator retries: %s%s", len(failed), strings.Join(names, "; "), more)
 }
 
-// nameRefused logs refused objects and sends an Event on each, unless they were refused for the
-// same reason before.
+// nameRefused reports each refused object, unless it was refused for the same reason before.
 func (r *Reconciler) nameRefused(ctx context.Context, failed, reported []refused) {
 	known := sets.New[string]()
 	for _, f := range reported {

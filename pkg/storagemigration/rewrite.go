@@ -29,8 +29,7 @@ const (
 	progressInterval = 10 * time.Second
 )
 
-// rewriter writes objects without a change, so that the API server encodes them in its current
-// storage version.
+// rewriter writes objects without a change, so that they are stored in the current version.
 type rewriter struct {
 	client client.Client
 	kind   schema.GroupVersionKind
