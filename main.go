@@ -170,7 +170,8 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 func newUncached(mgr ctrl.Manager) (client.Client, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
-	return client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	return client.New(config,
+		client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 }
 
 // setupMigration adds the controller of the storage migration.

@@ -92,8 +92,9 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, arg := range []string{
 		"--nope", "--kube-api-burst=many", "--max-concurrent-reconciles=0", "--fleet-rollout-max-unavailable=0%",
-		"--fleet-rollout-failure-threshold=-1", "--fleet-rollout-canary-namespaces=staging,*", "--fleet-rollout-canary-namespaces=staging,",
-		"--kube-api-qps=0", "--webhook-bind-address=127.0.0.1", "--webhook-url=http://127.0.0.1:9443",
+		"--fleet-rollout-failure-threshold=-1", "--fleet-rollout-canary-namespaces=staging,*",
+		"--fleet-rollout-canary-namespaces=staging,", "--kube-api-qps=0", "--webhook-bind-address=127.0.0.1",
+		"--webhook-url=http://127.0.0.1:9443",
 		"--webhook-url=https://127.0.0.1:9443/convert", "--webhook-url=https://127.0.0.1:9443?a=b", "--webhook-url=https://",
 		"--webhook-url=127.0.0.1:9443", "--log-level=loud", "--log-format=xml",
 	} {
@@ -102,7 +103,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: want an error that names the flag, got %v", arg, err)
 		}
 	}
-	if _, err := parse([]string{"nope"}, imageOnly); err == nil || !strings.Contains(err.Error(), `unexpected argument "nope"`) {
+	_, err := parse([]string{"nope"}, imageOnly)
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "nope"`) {
 		t.Errorf("error %v", err)
 	}
 }

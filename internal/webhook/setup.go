@@ -26,7 +26,7 @@ const PathCRD = "/mutate-apiextensions-k8s-io-v1-customresourcedefinition"
 
 // Setup adds the webhooks to a server. The client is for dry runs in the operator's own namespace.
 // watches reports whether the operator manages the objects of a namespace.
-func Setup(server webhook.Server, c client.Client, render Render, namespace string, watches func(namespace string) bool) {
+func Setup(server webhook.Server, c client.Client, render Render, namespace string, watches func(string) bool) {
 	verdict := newDryRun(c, render.PodTemplate, namespace)
 	validator := Validator{Verdict: verdict.ask, Patches: render.CheckPatches, Refusals: render.Refusals, Watches: watches}
 	for path, handler := range handlers(c.Scheme(), validator) {

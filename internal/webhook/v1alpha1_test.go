@@ -35,7 +35,8 @@ func v1alpha1Object(t *testing.T, kept *string) []byte {
 }
 
 func TestV1alpha1KeepsTheAnnotation(t *testing.T) {
-	tls, paused, damaged := ptr.To(`{"tls":[{"secretName":"a"}]}`), ptr.To(`{"paused":true}`), ptr.To(`{"tls"`)
+	text := ptr.To[string]
+	tls, paused, damaged := text(`{"tls":[{"secretName":"a"}]}`), text(`{"paused":true}`), text(`{"tls"`)
 	for name, test := range map[string]struct {
 		operation           admissionv1.Operation
 		stored, given, want *string
@@ -45,32 +46,32 @@ func TestV1alpha1KeepsTheAnnotation(t *testing.T) {
 		"created with (a backup)":    {operation: admissionv1.Create, given: tls, want: tls},
 		"created with a damaged one": {operation: admissionv1.Create, given: damaged, denied: true},
 		"created with a level of the log that ends the directive": {
-			operation: admissionv1.Create, given: ptr.To(`{"nginx":{"errorLogLevel":"notice; load_module /x.so; env A"}}`), denied: true,
+			operation: admissionv1.Create, given: text(`{"nginx":{"errorLogLevel":"notice; load_module /x.so; env A"}}`), denied: true,
 		},
 		"created with a number out of its bounds": {
-			operation: admissionv1.Create, given: ptr.To(`{"nginx":{"workerConnections":70000}}`), denied: true,
+			operation: admissionv1.Create, given: text(`{"nginx":{"workerConnections":70000}}`), denied: true,
 		},
 		"created with a path that a rule refuses": {
 			operation: admissionv1.Create, denied: true,
-			given: ptr.To(`{"expose":{"ingress":{"hosts":[{"host":"a.example.com","paths":["/a{}"]}]}}}`),
+			given: text(`{"expose":{"ingress":{"hosts":[{"host":"a.example.com","paths":["/a{}"]}]}}}`),
 		},
 		"stored damaged, restored with an enum that has no such value": {
-			operation: admissionv1.Update, stored: damaged, given: ptr.To(`{"service":{"type":"Other"}}`), denied: true,
+			operation: admissionv1.Update, stored: damaged, given: text(`{"service":{"type":"Other"}}`), denied: true,
 		},
 		"updated without, none stored":      {operation: admissionv1.Update},
 		"updated as stored":                 {operation: admissionv1.Update, stored: tls, given: tls, want: tls},
 		"updated without (kubectl replace)": {operation: admissionv1.Update, stored: tls, want: tls},
 		"changed":                           {operation: admissionv1.Update, stored: tls, given: paused, want: tls, warning: true},
-		"emptied":                           {operation: admissionv1.Update, stored: tls, given: ptr.To(""), want: tls, warning: true},
+		"emptied":                           {operation: admissionv1.Update, stored: tls, given: text(""), want: tls, warning: true},
 		"damaged":                           {operation: admissionv1.Update, stored: tls, given: damaged, want: tls, warning: true},
 		"written in another way": {
-			operation: admissionv1.Update, stored: tls, given: ptr.To(`{"tls": [{"secretName": "a"}]}`), want: tls,
+			operation: admissionv1.Update, stored: tls, given: text(`{"tls": [{"secretName": "a"}]}`), want: tls,
 		},
 		"added":                                 {operation: admissionv1.Update, given: tls, warning: true},
 		"stored damaged, left":                  {operation: admissionv1.Update, stored: damaged, given: damaged, want: damaged},
 		"stored damaged, updated without":       {operation: admissionv1.Update, stored: damaged, want: damaged},
 		"stored damaged, restored":              {operation: admissionv1.Update, stored: damaged, given: tls, want: tls},
-		"stored damaged, damaged in other ways": {operation: admissionv1.Update, stored: damaged, given: ptr.To("["), denied: true},
+		"stored damaged, damaged in other ways": {operation: admissionv1.Update, stored: damaged, given: text("["), denied: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := admission.Request{}

@@ -22,12 +22,12 @@ import (
 )
 
 // admitted returns the patch of the guard's admission for a write of a CRD by a field manager.
-func (c *cluster) admitted(g *Guard, written *apiextensionsv1.CustomResourceDefinition, manager string) []jsonpatch.Operation {
+func (c *cluster) admitted(g *Guard, crd *apiextensionsv1.CustomResourceDefinition, manager string) []jsonpatch.Operation {
 	c.t.Helper()
-	raw, err := json.Marshal(written)
+	raw, err := json.Marshal(crd)
 	c.must(err)
 	response := g.admit(c.t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-		Name: written.Name, Object: runtime.RawExtension{Raw: raw},
+		Name: crd.Name, Object: runtime.RawExtension{Raw: raw},
 		Options: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"fieldManager":%q}`, manager)},
 	}})
 	if !response.Allowed {
@@ -76,8 +76,8 @@ func TestWriteOfTheCRDKeepsTheConversion(t *testing.T) {
 // answer.
 func post(t *testing.T, g *Guard, crd string) *admissionv1.AdmissionResponse {
 	t.Helper()
-	body := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","name":%q,"object":%s}}`,
-		crdName, crd)
+	body := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",`+
+		`"request":{"uid":"1","name":%q,"object":%s}}`, crdName, crd)
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/crd", strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()

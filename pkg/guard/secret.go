@@ -112,7 +112,8 @@ func (g *Guard) issue(ctx context.Context, secret *corev1.Secret, reason error) 
 		if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
 			return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
 		}
-		g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "reason", reason.Error())
+		g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks",
+			"secret", secret.Name, "reason", reason.Error())
 		return secret, nil
 	}
 

@@ -92,7 +92,8 @@ func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 // bundles returns the CAs (PEM) that each of the operator's webhooks trusts.
 func (g *Guard) bundles(ctx context.Context) (bundles [][]byte, err error) {
 	lists := []client.ObjectList{
-		&admissionregistrationv1.MutatingWebhookConfigurationList{}, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+		&admissionregistrationv1.MutatingWebhookConfigurationList{},
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
 	}
 	if g.options.CRD != "" {
 		lists = append(lists, &apiextensionsv1.CustomResourceDefinitionList{})

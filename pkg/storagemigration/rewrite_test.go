@@ -35,7 +35,8 @@ func newScheme() *runtime.Scheme {
 }
 
 func newWidget(name string) *metav1.PartialObjectMetadata {
-	widget := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"a": "b"}}}
+	widget := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	widget.Labels = map[string]string{"a": "b"}
 	widget.SetGroupVersionKind(widgetKind)
 	return widget
 }
