@@ -18,9 +18,9 @@ import (
 
 var hosts = []string{"webhooks.system.svc", "webhooks.system.svc.cluster.local", "127.0.0.1"}
 
-func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]byte {
+func newData(t *testing.T) map[string][]byte {
 	t.Helper()
-	data, err := New(hosts, lifetime)
+	data, err := New(hosts, Lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]
 // TestNew verifies that only the certificate's own CA verifies it, for every host, and that it is
 // not a CA.
 func TestNew(t *testing.T) {
-	data, other := newData(t, hosts, Lifetime), newData(t, hosts, Lifetime)
+	data, other := newData(t), newData(t)
 	certificate, err := Load(data)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestNew(t *testing.T) {
 
 func TestRenew(t *testing.T) {
 	now := time.Now()
-	data := newData(t, hosts, Lifetime)
+	data := newData(t)
 	with := func(key string, value []byte) map[string][]byte {
 		changed := maps.Clone(data)
 		changed[key] = value
@@ -81,11 +81,11 @@ func TestRenew(t *testing.T) {
 		"nothing":                {nil, hosts, now, "failed to read"},
 		"no key":                 {with(corev1.TLSPrivateKeyKey, nil), hosts, now, "failed to read"},
 		"another key": {
-			with(corev1.TLSPrivateKeyKey, newData(t, hosts, Lifetime)[corev1.TLSPrivateKeyKey]), hosts, now, "failed to read",
+			with(corev1.TLSPrivateKeyKey, newData(t)[corev1.TLSPrivateKeyKey]), hosts, now, "failed to read",
 		},
 		"no CA":            {with(CAKey, nil), hosts, now, "no CA"},
 		"CA is no PEM":     {with(CAKey, []byte("x")), hosts, now, "no CA"},
-		"another one's CA": {with(CAKey, newData(t, hosts, Lifetime)[CAKey]), hosts, now, "unknown authority"},
+		"another one's CA": {with(CAKey, newData(t)[CAKey]), hosts, now, "unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Renew(test.data, test.hosts, test.now)

@@ -14,20 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// Reasons of the Events on the CRD and on refused objects, and of the OperatorCondition Upgradeable:
+// ReasonIdle for True, and ReasonMigrating and ReasonFailed for False.
 const (
-	// Reasons of the Events on the CRD. ReasonFailed is also for the Events on refused objects.
 	ReasonStarted   = "StorageMigrationStarted"
 	ReasonSucceeded = "StorageMigrationSucceeded"
 	ReasonFailed    = "StorageMigrationFailed"
-
-	// Reasons of the OperatorCondition Upgradeable: ReasonIdle for True, and ReasonMigrating and
-	// ReasonFailed for False.
 	ReasonIdle      = "Idle"
 	ReasonMigrating = "MigratingStorage"
-
-	// namedAtOnce refused objects are reported per reconcile. A message names namedInMessage.
-	namedAtOnce, namedInMessage = 20, 3
 )
+
+// namedAtOnce refused objects are reported per reconcile. A message names namedInMessage of them.
+const namedAtOnce, namedInMessage = 20, 3
 
 // report updates the metrics and the OperatorCondition for the next action. It reports the start and
 // the end of a migration once.
