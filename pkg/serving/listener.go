@@ -123,13 +123,13 @@ func (l *listener) replacedBy(host string, ownOnly bool) (longest *connection) {
 		}
 	}
 
+	most := 0
 	for c := range l.open {
 		if c.busy || ownOnly && c.host != host {
 			continue
 		}
-		if longest == nil || idle[c.host] > idle[longest.host] ||
-			idle[c.host] == idle[longest.host] && c.since.Before(longest.since) {
-			longest = c
+		if n := idle[c.host]; n > most || n == most && c.since.Before(longest.since) {
+			longest, most = c, n
 		}
 	}
 	if longest == nil || time.Since(longest.since) >= replaceable {
@@ -138,7 +138,7 @@ func (l *listener) replacedBy(host string, ownOnly bool) (longest *connection) {
 
 	// A host replaces a newer connection only if it still has fewer idle ones afterwards.
 	// Otherwise, two hosts could replace each other's all the time.
-	if longest.host != host && (idle[host] == 0 || idle[host]+1 < idle[longest.host]) {
+	if longest.host != host && (idle[host] == 0 || idle[host]+1 < most) {
 		return longest
 	}
 	return nil
