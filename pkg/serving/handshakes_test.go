@@ -5,7 +5,6 @@ import (
 	"crypto"
 	"crypto/tls"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -149,7 +148,7 @@ func TestClosedConnectionsLeaveTheirTurns(t *testing.T) {
 					t.Fatalf("%d clients wait on %d connections", len(turns.waiting), all.count())
 				}
 				all.mu.Lock()
-				open := slices.Collect(maps.Keys(all.open))
+				open := slices.Clone(all.open)
 				all.mu.Unlock()
 				for _, c := range open {
 					end(c)

@@ -123,7 +123,7 @@ func piped(t *testing.T, webhooks *Webhooks) (dial func(address string) *tls.Con
 func pipedPort(t *testing.T, port Port) (connect func(address string) net.Conn, all *listener, stop func()) {
 	t.Helper()
 	inner, ended := make(pipes), make(chan error, 1)
-	all = newListener(inner)
+	all = &listener{Listener: inner}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { ended <- port.server(all).Start(ctx) }()
 	var mu sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +30,15 @@ type listener struct {
 	net.Listener
 
 	mu   sync.Mutex
-	open map[*connection]struct{}
+	open []*connection
 	// refused is the number of refused connections that are held.
 	refused atomic.Int64
+}
+
+// address is the address of connections. idle counts the idle ones, only for replacedBy.
+type address struct {
+	host string
+	idle int
 }
 
 // connection is busy while the operator processes its request. While the request waits for memory
@@ -39,7 +46,7 @@ type listener struct {
 type connection struct {
 	net.Conn
 	of   *listener
-	host string
+	from *address
 	busy bool
 	// since is the start or the end of the last request.
 	since time.Time
@@ -48,10 +55,6 @@ type connection struct {
 	leave   context.CancelFunc
 	// turn ends the turn of a handshake. It is nil if the connection has no turn.
 	turn atomic.Pointer[func()]
-}
-
-func newListener(inner net.Listener) *listener {
-	return &listener{Listener: inner, open: map[*connection]struct{}{}}
 }
 
 // Accept implements net.Listener.
@@ -90,64 +93,72 @@ func (l *listener) refuse(accepted net.Conn) {
 
 // enter adds a connection. At a limit, it returns the one to replace, or nil twice if there is none.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
-	host, own := hostOf(accepted.RemoteAddr().String()), 0
+	from, own := &address{host: hostOf(accepted.RemoteAddr().String())}, 0
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for c := range l.open {
-		if c.host == host {
-			own++
+	for _, c := range l.open {
+		if c.from.host == from.host {
+			from, own = c.from, own+1
 		}
 	}
 
 	if own >= maxPerAddress || len(l.open) >= maxConnections {
-		replaced = l.replacedBy(host, own >= maxPerAddress)
+		replaced = l.replacedBy(from, own >= maxPerAddress)
 		if replaced == nil {
 			return nil, nil
 		}
-		delete(l.open, replaced)
+		l.remove(replaced)
 	}
 
-	entered = &connection{Conn: accepted, of: l, host: host, since: time.Now()}
+	entered = &connection{Conn: accepted, of: l, from: from, since: time.Now()}
 	entered.context, entered.leave = context.WithCancel(context.Background())
-	l.open[entered] = struct{}{}
+	l.open = append(l.open, entered)
 	return entered, replaced
 }
 
-// replacedBy returns the connection that a new one from a host replaces, or nil: the longest-idle
-// one of the host with the most idle connections, or of its own host. The caller holds the lock.
-func (l *listener) replacedBy(host string, ownOnly bool) (longest *connection) {
-	idle := map[string]int{}
-	for c := range l.open {
+// replacedBy returns the connection that a new one from an address replaces, or nil: the
+// longest-idle one of the address with the most idle connections, or of its own. The caller holds
+// the lock. A client can cause calls at any rate, so it counts without a map.
+func (l *listener) replacedBy(from *address, ownOnly bool) (longest *connection) {
+	for _, c := range l.open {
+		c.from.idle = 0
+	}
+	for _, c := range l.open {
 		if !c.busy {
-			idle[c.host]++
+			c.from.idle++
 		}
 	}
 
-	most := 0
-	for c := range l.open {
-		if c.busy || ownOnly && c.host != host {
+	for _, c := range l.open {
+		if c.busy || ownOnly && c.from != from {
 			continue
 		}
-		if n := idle[c.host]; n > most || n == most && c.since.Before(longest.since) {
-			longest, most = c, n
+		if longest == nil || c.from.idle > longest.from.idle ||
+			c.from.idle == longest.from.idle && c.since.Before(longest.since) {
+			longest = c
 		}
 	}
 	if longest == nil || time.Since(longest.since) >= replaceable {
 		return longest
 	}
 
-	// A host replaces a newer connection only if it still has fewer idle ones afterwards.
-	// Otherwise, two hosts could replace each other's all the time.
-	if longest.host != host && (idle[host] == 0 || idle[host]+1 < most) {
+	// An address replaces a newer connection only if it still has fewer idle ones afterwards.
+	// Otherwise, two addresses could replace each other's all the time.
+	if longest.from != from && (from.idle == 0 || from.idle+1 < longest.from.idle) {
 		return longest
 	}
 	return nil
 }
 
+// remove removes a connection, unless it is removed already. The caller holds the lock.
+func (l *listener) remove(removed *connection) {
+	l.open = slices.DeleteFunc(l.open, func(c *connection) bool { return c == removed })
+}
+
 // Close implements net.Conn.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
-	delete(c.of.open, c)
+	c.of.remove(c)
 	c.of.mu.Unlock()
 	c.leave()
 	c.endTurn()
@@ -165,7 +176,7 @@ func (c *connection) takeTurn(turns *Turns) error {
 	if c.turn.Load() != nil {
 		return nil
 	}
-	end, err := turns.take(c.context, c.host)
+	end, err := turns.take(c.context, c.from.host)
 	if err != nil {
 		return err
 	}
@@ -213,7 +224,7 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 // AddressOf returns the IP address of the client of a request, or "" in tests without a connection.
 func AddressOf(ctx context.Context) string {
 	if c := connectionOf(ctx); c != nil {
-		return c.host
+		return c.from.host
 	}
 	return ""
 }

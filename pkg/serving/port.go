@@ -51,7 +51,7 @@ func (p Port) Listen(ctx context.Context) (*manager.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to listen for %s: %w", p.Name, err)
 	}
-	return p.server(newListener(inner)), nil
+	return p.server(&listener{Listener: inner}), nil
 }
 
 func (p Port) server(listener net.Listener) *manager.Server {

@@ -51,7 +51,7 @@ func serveLocally(t *testing.T, port Port) (*listener, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, ended := newListener(inner), make(chan error, 1)
+	all, ended := &listener{Listener: inner}, make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	server := port.server(all)
 	go func() { ended <- server.Start(ctx) }()
@@ -188,7 +188,7 @@ func eventually(t *testing.T, holds func() bool) {
 // connections are replaced, starting with the longest-idle one. Busy connections stay.
 func TestWhoMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newListener(nil)
+		all := &listener{}
 		must := func(address string) *connection {
 			entered, replaced := all.enter(&addressed{nil, address})
 			if entered == nil || replaced != nil {
@@ -210,11 +210,11 @@ func TestWhoMakesRoom(t *testing.T) {
 			must(fmt.Sprintf("192.0.2.%d:1", 2+i%100))
 		}
 		entered, replaced := all.enter(&addressed{nil, "192.0.3.1:1"})
-		if entered == nil || replaced == nil || replaced.host != "192.0.2.1" || replaced == first {
+		if entered == nil || replaced == nil || replaced.from.host != "192.0.2.1" || replaced == first {
 			t.Errorf("%v was replaced by one of another address", replaced)
 		}
-		delete(all.open, first)
-		for c := range all.open {
+		all.remove(first)
+		for _, c := range all.open {
 			c.note(true)
 		}
 		must("192.0.3.2:1").note(true)
@@ -230,15 +230,15 @@ func TestWhoMakesRoom(t *testing.T) {
 // connections at once, and it replaces its own ones later.
 func TestNewcomersAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newListener(nil)
+		all := &listener{}
 		require := func(host string, wantEntered bool, wantReplaced string) {
 			t.Helper()
 			entered, replaced := all.enter(&addressed{nil, host + ":1"})
 			if replaced == nil {
-				replaced = &connection{}
+				replaced = &connection{from: &address{}}
 			}
-			if (entered != nil) != wantEntered || replaced.host != wantReplaced {
-				t.Errorf("%s entered: %t, replaced %q", host, entered != nil, replaced.host)
+			if (entered != nil) != wantEntered || replaced.from.host != wantReplaced {
+				t.Errorf("%s entered: %t, replaced %q", host, entered != nil, replaced.from.host)
 			}
 		}
 		for range maxPerAddress {
@@ -257,7 +257,7 @@ func TestNewcomersAreRefused(t *testing.T) {
 		require("a", false, "")
 		time.Sleep(replaceable)
 		require("a", true, "a")
-		clear(all.open)
+		all.open = nil
 
 		// Many addresses that share the connections replace none of each other's. One of a tie
 		// replaces the longest-idle connection.
@@ -277,7 +277,7 @@ func TestNewcomersAreRefused(t *testing.T) {
 // once if too many are held.
 func TestRefusedConnectionsAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newListener(nil)
+		all := &listener{}
 		refused := func() (heldFor time.Duration) {
 			ours, theirs := net.Pipe()
 			began := time.Now()
