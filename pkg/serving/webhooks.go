@@ -127,15 +127,11 @@ func (s *Webhooks) Start(ctx context.Context) error {
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	failed := make(chan error, 1)
-	go func() {
-		err := errors.Join(server.Start(serving), server.Server.Close())
-		failed <- err
-		s.ended <- err
-	}()
+	go func() { s.ended <- errors.Join(server.Start(serving), server.Server.Close()) }()
 	select {
-	case err := <-failed:
+	case err := <-s.ended:
 		stop()
+		s.ended <- err // for Wait
 		return err
 	case <-ctx.Done():
 		s.lingers.Store(true)
