@@ -39,13 +39,8 @@ import (
 // version is set by the linker to the content of the file VERSION.
 var version = "dev"
 
-const (
-	// A reconcile is bounded to a minute, so one that runs for three is stuck.
-	stuckAfter = 3 * time.Minute
-	// An object whose reconcile failed has another one after a minute at the latest, so a leader
-	// that ends none for ten, though objects wait, is stuck.
-	idleAfter = 10 * time.Minute
-)
+// A reconcile ends after a minute, and a failed one is repeated after a minute at the latest.
+const stuckAfter, idleAfter = 3 * time.Minute, 10 * time.Minute
 
 func main() {
 	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
@@ -99,10 +94,8 @@ func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Nam
 		Cache:   cacheOptions,
 		Guard: guard.Options{
 			ConversionPath: conversion.Path, ConvertedVersion: v1alpha2.GroupVersion.Version,
-			CRD:        wellknown.CRDName,
-			Mutating:   wellknown.MutatingName,
-			Validating: wellknown.ValidatingName,
-			Restored:   metrics.NewRestores(ctrlmetrics.Registry, guard.Kinds()...),
+			CRD: wellknown.CRDName, Mutating: wellknown.MutatingName, Validating: wellknown.ValidatingName,
+			Restored: metrics.NewRestores(ctrlmetrics.Registry, guard.Kinds...),
 		},
 	})
 }
@@ -110,13 +103,9 @@ func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Nam
 // setupControllers adds the controller, the webhooks and the liveness check to the manager.
 func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *access.Namespaces) error {
 	instances := objectcache.NewInstances(mgr.GetCache(), permissions)
-	if err := mgr.Add(instances); err != nil {
-		return fmt.Errorf("failed to add the list of all instances: %w", err)
-	}
 	counts := metrics.New(ctrlmetrics.Registry, instances.List)
 	metrics.NewWebhookCertificate(ctrlmetrics.Registry, mgr.Guard.GetCertificate)
-	uncached, err := client.New(mgr.GetConfig(),
-		client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	uncached, err := newUncached(mgr)
 	if err != nil {
 		return fmt.Errorf("failed to make the uncached client: %w", err)
 	}
@@ -139,8 +128,7 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 		Fleet:      fleet.New(opts.FleetRollout),
 		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
 	}
-	watchdog := manager.NewWatchdog(stuckAfter)
-	watchdog.WatchQueue(idleAfter, mgr.Elected(), instances.Waiting)
+	watchdog := manager.NewWatchdog(stuckAfter, idleAfter, mgr.Elected(), instances.Waiting)
 	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
 	controllerOptions := manager.ControllerOptions()
 	controllerOptions.MaxConcurrentReconciles = opts.MaxConcurrentReconciles
@@ -151,50 +139,40 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(optionalKinds); err != nil {
-		return fmt.Errorf("failed to set up the controller: %w", err)
-	}
 	upgradeable := olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm"))
 	if err := setupMigration(mgr, opts, uncached, upgradeable.Part()); err != nil {
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
-	if err := mgr.Add(&fleet.Reporter{
-		Gate: reconciler.Fleet, Names: instances.Names,
-		SetCondition: upgradeable.Part().Set, Instances: metrics.NewFleet(ctrlmetrics.Registry),
-		Log: ctrl.Log.WithName("fleet"),
-	}); err != nil {
-		return fmt.Errorf("failed to set up the rollout of the fleet: %w", err)
-	}
-	if err := mgr.AddHealthzCheck("reconcile", watchdog.Check); err != nil {
-		return fmt.Errorf("failed to add the liveness check: %w", err)
-	}
-	if err := setupVersions(mgr, opts.WatchNamespaces); err != nil {
-		return fmt.Errorf("failed to set up the reads at each version: %w", err)
-	}
 	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
 	mgr.GetWebhookServer().Register(operatorwebhook.PathCRD, mgr.Guard.Admission())
-	if err := operatorwebhook.Setup(mgr, reconciler, opts.OperatorNamespace, opts.Watches); err != nil {
-		return fmt.Errorf("failed to set up admission: %w", err)
-	}
-	return nil
+	operatorwebhook.Setup(mgr.GetWebhookServer(), uncached, reconciler, opts.OperatorNamespace, opts.Watches)
+
+	const list = "NginxOperatorList"
+	return errors.Join(
+		mgr.Add(instances),
+		mgr.Add(optionalKinds),
+		mgr.Add(&fleet.Reporter{
+			Gate: reconciler.Fleet, Names: instances.Names,
+			SetCondition: upgradeable.Part().Set, Instances: metrics.NewFleet(ctrlmetrics.Registry),
+			Log: ctrl.Log.WithName("fleet"),
+		}),
+		mgr.Add(metrics.NewVersions(ctrlmetrics.Registry, uncached, opts.WatchNamespaces,
+			v1alpha1.GroupVersion.WithKind(list), v1alpha2.GroupVersion.WithKind(list))),
+		mgr.AddHealthzCheck("reconcile", watchdog.Check),
+	)
 }
 
-// setupVersions adds the reads at each version of the API. At the deprecated one every answer has a
-// warning, which the log is spared.
-func setupVersions(mgr ctrl.Manager, namespaces []string) error {
+// newUncached returns a client without a cache. It drops the API server's warnings: each answer at
+// the deprecated version has one, and the reconciler receives those of dry runs again.
+func newUncached(mgr ctrl.Manager) (client.Client, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
-	reader, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
-	if err != nil {
-		return err
-	}
-	const list = "NginxOperatorList"
-	return mgr.Add(metrics.NewVersions(ctrlmetrics.Registry, reader, namespaces,
-		v1alpha1.GroupVersion.WithKind(list), v1alpha2.GroupVersion.WithKind(list)))
+	return client.New(config,
+		client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 }
 
-// setupMigration adds the controller of the storage migration, which speaks to OLM as well.
-func setupMigration(mgr ctrl.Manager, opts *options.Options, uncached client.Client, upgradeable storagemigration.Condition) error {
+// setupMigration adds the controller of the storage migration.
+func setupMigration(mgr ctrl.Manager, opts *options.Options, uncached client.Client, condition storagemigration.Condition) error {
 	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("failed to configure discovery: %w", err)
@@ -204,7 +182,7 @@ func setupMigration(mgr ctrl.Manager, opts *options.Options, uncached client.Cli
 		Discovery:   discoveryClient,
 		Target:      v1alpha2.GroupVersion.WithKind("NginxOperator"),
 		Recorder:    mgr.GetEventRecorder(wellknown.OperatorName),
-		Condition:   upgradeable,
+		Condition:   condition,
 		Metrics:     metrics.NewMigration(ctrlmetrics.Registry),
 		Namespaces:  opts.WatchNamespaces,
 		ClusterRole: wellknown.ManagerRole,

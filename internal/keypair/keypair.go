@@ -1,6 +1,5 @@
-// Package keypair checks certificates and keys in the Secrets of users. crypto/tls verifies a key
-// with numbers of the key's own size, and no context ends that: a hostile key keeps a processor
-// busy for an hour. The numbers are therefore counted and measured first.
+// Package keypair checks certificates and keys in the Secrets of users. It counts and measures the
+// numbers of a key first: crypto/tls would compute with those of a hostile key for an hour.
 package keypair
 
 import (
@@ -18,23 +17,23 @@ import (
 )
 
 const (
-	// maxBytes bounds the certificates with their chain, and the key. nginx reads the same number
-	// of bytes.
+	// maxBytes bounds the certificates with their chain, and the key, as in nginx.
 	maxBytes = 256 << 10
 	// maxBlocks bounds the PEM blocks. A chain has three or four.
 	maxBlocks = 32
-	// maxKeyBits is the largest RSA key with an acceptable handshake. The check of a key with 8,192
-	// bits takes 50 ms.
+	// maxKeyBits is the largest RSA key with an acceptable handshake. Its check takes 50 ms.
 	maxKeyBits = 8192
-	// maxIntegers bounds the numbers of a key. An RSA key of two primes has nine, and its encoding
-	// a few.
+	// maxIntegers bounds the numbers of a key. An RSA key of two primes has about twelve.
 	maxIntegers = 16
-	// maxDepth bounds the nesting of a certificate. With opened octet strings, extensions are about
-	// ten levels deep.
+	// maxDepth bounds the nesting of a certificate. Extensions are about ten levels deep.
 	maxDepth = 24
-	// maxValues bounds the values of a certificate. A certificate with hundreds of names has a few
-	// thousand values.
+	// maxValues bounds the values of a certificate. One with hundreds of names has a few thousand.
 	maxValues = 20_000
+
+	// MaxNames is the maximum number of reported names.
+	MaxNames = 16
+	// maxNameBytes is the length of a DNS name (RFC 1035). It bounds the issuer as well.
+	maxNameBytes = 253
 )
 
 // Certificate has the public fields of a certificate, which every client of a server can read.
@@ -46,21 +45,14 @@ type Certificate struct {
 	Issuer string
 }
 
-const (
-	// MaxNames is the maximum number of reported names.
-	MaxNames = 16
-	// maxNameBytes is the length of a DNS name (RFC 1035). It bounds the issuer as well.
-	maxNameBytes = 253
-)
-
 // Check returns the public fields of a certificate. It returns an error if nginx cannot use the
 // certificate with the key. Both are in PEM form. The error never contains their content, because
 // its readers need no permission to read Secrets.
 func Check(certificate, key []byte) (Certificate, error) {
-	if err := checkPEM(certificate, checkCertificate); err != nil {
+	if err := checkPEM(certificate, maxValues); err != nil {
 		return Certificate{}, fmt.Errorf("the certificate %w", err)
 	}
-	if err := checkPEM(key, checkKey); err != nil {
+	if err := checkPEM(key, maxIntegers); err != nil {
 		return Certificate{}, fmt.Errorf("the key %w", err)
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
@@ -72,12 +64,12 @@ func Check(certificate, key []byte) (Certificate, error) {
 
 // public returns the reported fields of a certificate.
 func public(leaf *x509.Certificate) Certificate {
-	out := Certificate{NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter}
+	issuer := printable(cmp.Or(append([]string{leaf.Issuer.CommonName}, leaf.Issuer.Organization...)...))
+	certificate := Certificate{NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter, Issuer: issuer}
 	for _, name := range leaf.DNSNames[:min(len(leaf.DNSNames), MaxNames)] {
-		out.DNSNames = append(out.DNSNames, printable(name))
+		certificate.DNSNames = append(certificate.DNSNames, printable(name))
 	}
-	out.Issuer = printable(cmp.Or(append([]string{leaf.Issuer.CommonName}, leaf.Issuer.Organization...)...))
-	return out
+	return certificate
 }
 
 // printable truncates a user's text and replaces characters that cannot be printed on one line.
@@ -102,12 +94,12 @@ func explain(certificate, key []byte) error {
 	}
 }
 
-func checkPEM(text []byte, check func(der []byte) error) error {
+// checkPEM returns why a PEM text exceeds a bound. The integers are those of one block.
+func checkPEM(text []byte, integers int) error {
 	if len(text) > maxBytes {
 		return fmt.Errorf("has %d bytes, the limit is %d", len(text), maxBytes)
 	}
-	// The blocks are counted before decoding, because each search for the next block starts with
-	// the complete rest.
+	// Each search for the next block starts with the complete rest.
 	if bytes.Count(text, []byte("-----BEGIN")) > maxBlocks {
 		return fmt.Errorf("has more than %d PEM blocks", maxBlocks)
 	}
@@ -116,17 +108,9 @@ func checkPEM(text []byte, check func(der []byte) error) error {
 		if block == nil {
 			return nil
 		}
-		if err := check(block.Bytes); err != nil {
+		if err := (&walk{integers: integers, values: maxValues}).walk(block.Bytes, 0); err != nil {
 			return err
 		}
 		text = rest
 	}
-}
-
-func checkCertificate(der []byte) error {
-	return (&walk{integers: maxValues, values: maxValues}).walk(der, 0)
-}
-
-func checkKey(der []byte) error {
-	return (&walk{integers: maxIntegers, values: maxValues}).walk(der, 0)
 }

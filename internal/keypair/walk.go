@@ -16,9 +16,8 @@ const (
 // walk traverses DER. Its fields count down the remaining integers and values.
 type walk struct{ integers, values int }
 
-// walk visits all values of a DER text. Keys and extensions are in octet and bit strings, so walk
-// opens these as well. A string that is not DER has no integers that a parser could find. The
-// parser rejects input that is not DER.
+// walk visits all values of a DER text, and of its octet and bit strings, which have the keys and
+// extensions. A parser finds no integers in a string that is not DER.
 func (w *walk) walk(der []byte, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("is nested more than %d levels deep", maxDepth)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -14,9 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ConditionNameEnv is the environment variable with the name of the operator's OperatorCondition.
-// OLM sets it in the containers of an operator. The ClusterServiceVersion has the same name.
-// Outside of OLM, the variable is not set.
+// ConditionNameEnv is the environment variable that OLM sets in the containers of an operator, with
+// the name of its OperatorCondition and ClusterServiceVersion.
 const ConditionNameEnv = "OPERATOR_CONDITION_NAME"
 
 // Upgradeable is the condition that tells OLM whether it can replace the operator.
@@ -29,7 +29,7 @@ type Upgradeable struct {
 }
 
 // NewUpgradeable returns the condition. Outside of OLM, it does nothing and returns no errors. The
-// client must not read from the cache, which does not hold OperatorConditions.
+// client must not read from the cache, which has no OperatorConditions.
 func NewUpgradeable(uncached client.Client, logger logr.Logger) *Upgradeable {
 	if os.Getenv(ConditionNameEnv) == "" {
 		return &Upgradeable{}
@@ -42,17 +42,47 @@ func NewUpgradeable(uncached client.Client, logger logr.Logger) *Upgradeable {
 	return &Upgradeable{condition: condition}
 }
 
-// Set writes the condition if it changed. OLM creates the OperatorCondition at about the time when
+// set writes the condition if it changed. OLM creates the OperatorCondition at about the time when
 // it starts the operator, so an error can be transient.
-func (u *Upgradeable) Set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
+func (u *Upgradeable) set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
 	if u.condition == nil {
 		return nil
 	}
-	if is, err := u.condition.Get(ctx); err == nil && is.Status == status && is.Reason == reason && is.Message == message {
+	stored, err := u.condition.Get(ctx)
+	if err == nil && stored.Status == status && stored.Reason == reason && stored.Message == message {
 		return nil
 	}
 	if err := u.condition.Set(ctx, status, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
 		return fmt.Errorf("failed to set the OperatorCondition: %w", err)
 	}
 	return nil
+}
+
+// Part is one of several components, all of which must allow OLM to replace the operator.
+type Part struct {
+	of              *Upgradeable
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// Part returns another component. The condition becomes True after each part has called Set.
+func (u *Upgradeable) Part() *Part {
+	part := &Part{of: u}
+	u.parts = append(u.parts, part)
+	return part
+}
+
+// Set writes the condition of the first part that is False, or of the first part if none is.
+func (p *Part) Set(ctx context.Context, status metav1.ConditionStatus, reason, message string) error {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.status, p.reason, p.message = status, reason, message
+
+	reported := p.of.parts[0]
+	if i := slices.IndexFunc(p.of.parts, func(part *Part) bool { return part.status == metav1.ConditionFalse }); i >= 0 {
+		reported = p.of.parts[i]
+	} else if slices.ContainsFunc(p.of.parts, func(part *Part) bool { return part.status == "" }) {
+		return nil
+	}
+	return p.of.set(ctx, reported.status, reported.reason, reported.message)
 }

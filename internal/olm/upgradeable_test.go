@@ -40,7 +40,7 @@ func (r *recorded) Set(_ context.Context, status metav1.ConditionStatus, options
 func TestOutsideOLM(t *testing.T) {
 	t.Setenv(ConditionNameEnv, "")
 	upgradeable := NewUpgradeable(nil, logr.Discard())
-	if err := upgradeable.Set(t.Context(), metav1.ConditionFalse, "Reason", "message"); err != nil {
+	if err := upgradeable.set(t.Context(), metav1.ConditionFalse, "Reason", "message"); err != nil {
 		t.Error(err)
 	}
 }
@@ -50,7 +50,7 @@ func TestSet(t *testing.T) {
 	condition := &recorded{}
 	upgradeable := &Upgradeable{condition: condition}
 	set := func(status metav1.ConditionStatus, message string) error {
-		return upgradeable.Set(t.Context(), status, "Reason", message)
+		return upgradeable.set(t.Context(), status, "Reason", message)
 	}
 	for _, step := range []struct {
 		status  metav1.ConditionStatus
@@ -73,5 +73,46 @@ func TestSet(t *testing.T) {
 	condition.err = errors.New("conflict")
 	if err := set(metav1.ConditionTrue, "idle"); err == nil {
 		t.Error("a failed write was not told")
+	}
+}
+
+// TestParts verifies that OLM can replace the operator only if all parts allow it. The condition
+// does not become True until each part has called Set. It becomes False immediately.
+func TestParts(t *testing.T) {
+	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
+	condition := &recorded{}
+	of := &Upgradeable{condition: condition}
+	first, second := of.Part(), of.Part()
+	for i, step := range []struct {
+		by     *Part
+		status metav1.ConditionStatus
+		want   metav1.ConditionStatus
+		reason string
+		writes int
+	}{
+		{first, yes, "", "", 0},
+		{second, no, no, "second", 1},
+		{first, yes, no, "second", 1},
+		{first, no, no, "first", 2},
+		{second, yes, no, "first", 2},
+		{first, yes, yes, "first", 3},
+		{second, yes, yes, "first", 3},
+		{second, no, no, "second", 4},
+	} {
+		reason := "first"
+		if step.by == second {
+			reason = "second"
+		}
+		if err := step.by.Set(t.Context(), step.status, reason, "message"); err != nil {
+			t.Fatal(err)
+		}
+		got := metav1.Condition{}
+		if condition.condition != nil {
+			got = *condition.condition
+		}
+		if got.Status != step.want || got.Reason != step.reason || condition.sets != step.writes {
+			t.Errorf("step %d: %s %s after %d writes, want %s %s after %d", i, got.Status, got.Reason, condition.sets,
+				step.want, step.reason, step.writes)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	netutils "k8s.io/utils/net"
 
@@ -32,17 +33,13 @@ type Options struct {
 	// StorageMigrationManifest is the file with the release's StorageVersionMigration. If it is "",
 	// the operator rewrites stored objects.
 	StorageMigrationManifest string
-	// NginxImage is the container image of instances without spec.image.
-	NginxImage string
-	// ExporterImage is the container image of nginx-prometheus-exporter, for instances with
-	// spec.monitoring.
-	ExporterImage string
-	// PodIPs are the addresses of the operator's Pod. They show the IP families of the cluster.
+	// NginxImage is the image of instances without spec.image, and ExporterImage that of the exporter.
+	NginxImage, ExporterImage string
+	// PodIPs are the addresses of the operator's Pod, which show the IP families of the cluster.
 	PodIPs []string
 	// WatchNamespaces are the namespaces whose objects the operator manages, sorted and without
 	// duplicates, or empty for all namespaces.
-	WatchNamespaces []string
-	// MaxConcurrentReconciles is the number of concurrent reconciles.
+	WatchNamespaces         []string
 	MaxConcurrentReconciles int
 	// FleetRollout controls the rollout of instances that an operator upgrade changes.
 	FleetRollout fleet.Policy
@@ -58,7 +55,7 @@ var ErrHelp = pflag.ErrHelp
 const envPrefix = "NGINX_OPERATOR_"
 
 // Parse reads the arguments without the program's name. lookupEnv is os.LookupEnv. Help goes to the
-// writer. An error contains the name of the wrong flag or variable.
+// writer. An error names the wrong flag or variable.
 func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer) (*Options, error) {
 	o := &Options{}
 	flags := pflag.NewFlagSet("nginx-operator", pflag.ContinueOnError)
@@ -117,21 +114,22 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q: the operator accepts only flags, see --help", flags.Arg(0))
 	}
-	var errs []error
+
+	var err error
 	flags.VisitAll(func(flag *pflag.Flag) {
-		value, found := lookupEnv(envName(flag.Name))
-		if !found || flag.Changed {
+		value, isSet := lookupEnv(envName(flag.Name))
+		if !isSet || flag.Changed {
 			return
 		}
-		if err := flags.Set(flag.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("environment variable %s: %w", envName(flag.Name), err))
+		if invalid := flags.Set(flag.Name, value); invalid != nil {
+			err = errors.Join(err, fmt.Errorf("environment variable %s: %w", envName(flag.Name), invalid))
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return nil, err
 	}
+
 	o.complete(lookupEnv)
-	var err error
 	if o.FleetRollout.MaxUnavailable, err = fleet.ParseBound(*bound); err != nil {
 		return nil, fmt.Errorf("--fleet-rollout-max-unavailable: %w", err)
 	}
@@ -139,8 +137,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	return o, o.validate()
 }
 
-// Names of the Service and Secret that OLM creates for the bundle, and that config/ installs
-// without OLM.
+// Names of the Service and Secret that OLM creates for the bundle, or that config/ installs.
 const (
 	webhookService    = "nginx-operator-webhook-service"
 	webhookSecret     = "nginx-operator-webhook-server-cert" // #nosec G101 -- the name of a Secret
@@ -182,8 +179,8 @@ func (o *Options) validate() error {
 	if o.KubeAPIQPS <= 0 || o.KubeAPIBurst < 1 {
 		return fmt.Errorf("--kube-api-qps is %v and --kube-api-burst is %d, both must be above 0", o.KubeAPIQPS, o.KubeAPIBurst)
 	}
-	if _, _, err := o.WebhookAddress(); err != nil {
-		return err
+	if _, _, err := net.SplitHostPort(o.WebhookBindAddress); err != nil {
+		return fmt.Errorf("--webhook-bind-address is %q, must be host:port or :port", o.WebhookBindAddress)
 	}
 	if parsed, err := url.Parse(o.WebhookURL); err != nil ||
 		o.WebhookURL != "" && (parsed.Scheme != "https" || parsed.Host == "" || parsed.Path+parsed.RawQuery+parsed.Fragment != "") {
@@ -197,18 +194,6 @@ func (o *Options) validate() error {
 		return fmt.Errorf("--log-level is %q, must be debug, info, warn, or error", o.LogLevel)
 	}
 	return nil
-}
-
-// WebhookAddress returns host and port of the webhook server.
-func (o *Options) WebhookAddress() (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(o.WebhookBindAddress)
-	if err == nil {
-		port, err = strconv.Atoi(text)
-	}
-	if err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("--webhook-bind-address is %q, must be host:port or :port", o.WebhookBindAddress)
-	}
-	return host, port, nil
 }
 
 // IPv6 reports whether the Pods of the cluster have IPv6 addresses.
@@ -228,7 +213,7 @@ func (o *Options) Logger() logr.Logger {
 }
 
 // envName returns the environment variable of a flag. OLM requires the prefix RELATED_IMAGE_ for
-// images. Addresses and namespace have the names that manifests commonly use.
+// images. The Pod's addresses and namespace have the usual names.
 func envName(flag string) string {
 	switch flag {
 	case "nginx-image":
@@ -241,4 +226,37 @@ func envName(flag string) string {
 		return "POD_NAMESPACE"
 	}
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// maxWatchNamespaces is the maximum number of watched namespaces. Each costs a watch of every kind.
+const maxWatchNamespaces = 100
+
+// Watches reports whether the operator manages the objects of a namespace.
+func (o *Options) Watches(namespace string) bool {
+	return len(o.WatchNamespaces) == 0 || slices.Contains(o.WatchNamespaces, namespace)
+}
+
+func (o *Options) validateNamespaces() error {
+	if count := len(o.WatchNamespaces); count > maxWatchNamespaces {
+		return fmt.Errorf("--watch-namespaces has %d namespaces, must have at most %d: leave it empty to watch all namespaces",
+			count, maxWatchNamespaces)
+	}
+	for _, namespace := range o.WatchNamespaces {
+		if !isNamespaceName(namespace) {
+			return fmt.Errorf("--watch-namespaces has %q, which is not a valid namespace name", namespace)
+		}
+	}
+	for _, namespace := range sets.List(o.FleetRollout.CanaryNamespaces) {
+		if !isNamespaceName(namespace) {
+			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which is not a valid namespace name", namespace)
+		}
+		if !o.Watches(namespace) {
+			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which --watch-namespaces does not have", namespace)
+		}
+	}
+	return nil
+}
+
+func isNamespaceName(name string) bool {
+	return len(apivalidation.ValidateNamespaceName(name, false)) == 0
 }

@@ -3,7 +3,7 @@ package options
 import (
 	"bytes"
 	"errors"
-	"maps"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,9 +55,7 @@ func TestFleetRollout(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"}
-			maps.Copy(env, test.env)
-			got, err := parse(nil, env)
+			got, err := parse([]string{"--nginx-image=nginx:1"}, test.env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,96 +80,75 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
+// TestRefusals verifies that an error names the wrong flag or variable.
 func TestRefusals(t *testing.T) {
-	image := map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"}
-	for name, test := range map[string]struct {
-		args []string
-		env  map[string]string
-		want string
-	}{
-		"no image":     {nil, nil, "set --nginx-image or RELATED_IMAGE_NGINX"},
-		"empty image":  {nil, map[string]string{"RELATED_IMAGE_NGINX": ""}, "set --nginx-image or RELATED_IMAGE_NGINX"},
-		"unknown flag": {[]string{"--nope"}, image, "--nope"},
-		"argument":     {[]string{"nope"}, image, `unexpected argument "nope"`},
-		"bad variable": {
-			nil, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1", "NGINX_OPERATOR_KUBE_API_QPS": "fast"}, "NGINX_OPERATOR_KUBE_API_QPS",
-		},
-		"bad flag":       {[]string{"--kube-api-burst=many"}, image, "--kube-api-burst"},
-		"no concurrency": {[]string{"--max-concurrent-reconciles=0"}, image, "--max-concurrent-reconciles"},
-		"no slot":        {[]string{"--fleet-rollout-max-unavailable=0%"}, image, "--fleet-rollout-max-unavailable"},
-		"threshold":      {[]string{"--fleet-rollout-failure-threshold=-1"}, image, "--fleet-rollout-failure-threshold"},
-		"namespaces":     {[]string{"--fleet-rollout-canary-namespaces=staging,*"}, image, "--fleet-rollout-canary-namespaces"},
-		"no namespace":   {[]string{"--fleet-rollout-canary-namespaces=staging,"}, image, "--fleet-rollout-canary-namespaces"},
-		"no requests":    {[]string{"--kube-api-qps=0"}, image, "--kube-api-qps"},
-		"no port":        {[]string{"--webhook-bind-address=127.0.0.1"}, image, "--webhook-bind-address"},
-		"port name":      {[]string{"--webhook-bind-address=:https"}, image, "--webhook-bind-address"},
-		"port 0":         {[]string{"--webhook-bind-address=:0"}, image, "--webhook-bind-address"},
-		"port too large": {[]string{"--webhook-bind-address=:65536"}, image, "--webhook-bind-address"},
-		"URL scheme":     {[]string{"--webhook-url=http://127.0.0.1:9443"}, image, "--webhook-url"},
-		"URL path":       {[]string{"--webhook-url=https://127.0.0.1:9443/convert"}, image, "--webhook-url"},
-		"URL query":      {[]string{"--webhook-url=https://127.0.0.1:9443?a=b"}, image, "--webhook-url"},
-		"URL host":       {[]string{"--webhook-url=https://"}, image, "--webhook-url"},
-		"no URL":         {[]string{"--webhook-url=127.0.0.1:9443"}, image, "--webhook-url"},
-		"log level":      {[]string{"--log-level=loud"}, image, "--log-level"},
-		"log format":     {[]string{"--log-format=xml"}, image, "--log-format"},
+	for want, env := range map[string]map[string]string{
+		"set --nginx-image or RELATED_IMAGE_NGINX": {"RELATED_IMAGE_NGINX": ""},
+		"NGINX_OPERATOR_KUBE_API_QPS":              {"RELATED_IMAGE_NGINX": "nginx:1", "NGINX_OPERATOR_KUBE_API_QPS": "fast"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := parse(test.args, test.env); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want an error with %q, got %v", test.want, err)
-			}
-		})
+		if _, err := parse(nil, env); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	for _, arg := range []string{
+		"--nope", "--kube-api-burst=many", "--max-concurrent-reconciles=0", "--fleet-rollout-max-unavailable=0%",
+		"--fleet-rollout-failure-threshold=-1", "--fleet-rollout-canary-namespaces=staging,*",
+		"--fleet-rollout-canary-namespaces=staging,", "--kube-api-qps=0", "--webhook-bind-address=127.0.0.1",
+		"--webhook-url=http://127.0.0.1:9443",
+		"--webhook-url=https://127.0.0.1:9443/convert", "--webhook-url=https://127.0.0.1:9443?a=b", "--webhook-url=https://",
+		"--webhook-url=127.0.0.1:9443", "--log-level=loud", "--log-format=xml",
+	} {
+		flag, _, _ := strings.Cut(arg, "=")
+		if _, err := parse([]string{arg}, imageOnly); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s: want an error that names the flag, got %v", arg, err)
+		}
+	}
+	_, err := parse([]string{"nope"}, imageOnly)
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "nope"`) {
+		t.Errorf("error %v", err)
 	}
 }
 
 // TestWebhooks verifies the names of the webhook Service and Secret. If no flag or variable sets
 // them, they depend on whether OLM installed the operator.
 func TestWebhooks(t *testing.T) {
-	type found struct{ Service, Secret, CSV, Namespace, Host string }
+	type names struct{ Service, Secret, CSV, Namespace string }
 	for name, test := range map[string]struct {
 		args []string
 		env  map[string]string
-		want found
+		want names
 	}{
-		"config/": {nil, nil, found{"nginx-operator-webhook-service", "nginx-operator-webhook-server-cert", "", "nginx-operator-system", ""}},
+		"config/": {nil, nil, names{"nginx-operator-webhook-service", "nginx-operator-webhook-server-cert", "", "nginx-operator-system"}},
 		"OLM": {
 			nil,
 			map[string]string{"OPERATOR_CONDITION_NAME": "nginx-operator.v0.2.0", "POD_NAMESPACE": "operators"},
-			found{
+			names{
 				"nginx-operator-controller-manager-service", "nginx-operator-controller-manager-service-cert",
-				"nginx-operator.v0.2.0", "operators", "",
+				"nginx-operator.v0.2.0", "operators",
 			},
 		},
 		"OLM v1": {
 			[]string{"--olm"},
 			map[string]string{"POD_NAMESPACE": "operators"},
-			found{"nginx-operator-controller-manager-service", "nginx-operator-controller-manager-service-cert", "", "operators", ""},
+			names{"nginx-operator-controller-manager-service", "nginx-operator-controller-manager-service-cert", "", "operators"},
 		},
 		"told": {
-			[]string{"--webhook-service-name=a", "--webhook-secret-name=b", "--operator-namespace=c", "--webhook-bind-address=127.0.0.1:9444"},
+			[]string{"--webhook-service-name=a", "--webhook-secret-name=b", "--operator-namespace=c"},
 			map[string]string{"OPERATOR_CONDITION_NAME": "d", "POD_NAMESPACE": "e"},
-			found{"a", "b", "d", "c", "127.0.0.1"},
+			names{"a", "b", "d", "c"},
 		},
 		"told by variables": {
 			nil,
 			map[string]string{"NGINX_OPERATOR_WEBHOOK_SERVICE_NAME": "a", "NGINX_OPERATOR_WEBHOOK_SECRET_NAME": "b"},
-			found{"a", "b", "", "nginx-operator-system", ""},
+			names{"a", "b", "", "nginx-operator-system"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := maps.Clone(test.env)
-			if env == nil {
-				env = map[string]string{}
-			}
-			env["RELATED_IMAGE_NGINX"] = "nginx:1"
-			o, err := parse(test.args, env)
+			o, err := parse(append(test.args, "--nginx-image=nginx:1"), test.env)
 			if err != nil {
 				t.Fatal(err)
 			}
-			host, port, err := o.WebhookAddress()
-			if err != nil || port < 9443 || port > 9444 {
-				t.Errorf("port %d, %v", port, err)
-			}
-			got := found{o.WebhookServiceName, o.WebhookSecretName, o.ClusterServiceVersion, o.OperatorNamespace, host}
+			got := names{o.WebhookServiceName, o.WebhookSecretName, o.ClusterServiceVersion, o.OperatorNamespace}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -182,7 +159,7 @@ func TestWebhooks(t *testing.T) {
 		"https://127.0.0.1:9443":      "https://127.0.0.1:9443",
 		"https://laptop.example.com/": "https://laptop.example.com",
 	} {
-		o, err := parse([]string{"--webhook-url=" + url}, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"})
+		o, err := parse([]string{"--webhook-url=" + url}, imageOnly)
 		if err != nil || o.WebhookURL != want {
 			t.Errorf("%q: %v, %v", url, o, err)
 		}
@@ -214,6 +191,67 @@ func TestLogger(t *testing.T) {
 			if got := (&Options{LogLevel: level, LogFormat: format}).Logger().Enabled(); got != info {
 				t.Errorf("%s, level %s: informs %t, want %t", format, level, got, info)
 			}
+		}
+	}
+}
+
+var imageOnly = map[string]string{"RELATED_IMAGE_NGINX": "nginx:1"}
+
+// TestWatchNamespaces verifies that the watched namespaces are sorted and have no duplicates, and
+// that the operator watches all namespaces by default.
+func TestWatchNamespaces(t *testing.T) {
+	for value, want := range map[string][]string{
+		"": {}, "shop": {"shop"}, "web,shop,web": {"shop", "web"}, "a-1,0": {"0", "a-1"},
+	} {
+		flag, err := parse([]string{"--watch-namespaces=" + value}, imageOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		variable, err := parse(nil, map[string]string{"RELATED_IMAGE_NGINX": "nginx:1", "NGINX_OPERATOR_WATCH_NAMESPACES": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []*Options{flag, variable} {
+			if diff := cmp.Diff(want, got.WatchNamespaces); diff != "" {
+				t.Errorf("%q: %s", value, diff)
+			}
+			if got.Watches("shop") != (value == "" || strings.Contains(value, "shop")) || got.Watches("sho") != (value == "") {
+				t.Errorf("%q: watches shop %t, sho %t", value, got.Watches("shop"), got.Watches("sho"))
+			}
+		}
+	}
+	got, err := parse([]string{"--watch-namespaces=shop", "--fleet-rollout-canary-namespaces=shop"}, imageOnly)
+	if err != nil || !got.FleetRollout.CanaryNamespaces.Has("shop") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestWatchNamespacesRefusals verifies that an error names the flag and the wrong namespace.
+func TestWatchNamespacesRefusals(t *testing.T) {
+	names := make([]string, maxWatchNamespaces+1)
+	for i := range names {
+		names[i] = fmt.Sprintf("shop-%d", i)
+	}
+	if _, err := parse([]string{"--watch-namespaces=" + strings.Join(names[1:], ",")}, imageOnly); err != nil {
+		t.Errorf("%d namespaces: %v", maxWatchNamespaces, err)
+	}
+	for args, want := range map[string]string{
+		"--watch-namespaces=shop,":                       `--watch-namespaces has "", which is not a valid namespace name`,
+		"--watch-namespaces=shop, web":                   `--watch-namespaces has " web", which is not a valid namespace name`,
+		"--watch-namespaces=Shop":                        `--watch-namespaces has "Shop"`,
+		"--watch-namespaces=shop.web":                    `--watch-namespaces has "shop.web"`,
+		"--watch-namespaces=*":                           `--watch-namespaces has "*"`,
+		"--watch-namespaces=" + strings.Repeat("a", 64):  `--watch-namespaces has "aaa`,
+		"--watch-namespaces=" + strings.Join(names, ","): "--watch-namespaces has 101 namespaces, must have at most 100",
+		"--watch-namespaces=shop --fleet-rollout-canary-namespaces=shop,web": `--fleet-rollout-canary-namespaces has "web", which ` +
+			"--watch-namespaces does not have",
+	} {
+		var split []string
+		for arg := range strings.SplitSeq(args, " --") {
+			split = append(split, "--"+strings.TrimPrefix(arg, "--"))
+		}
+		if _, err := parse(split, imageOnly); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: want an error with %q, got %v", args, want, err)
 		}
 	}
 }

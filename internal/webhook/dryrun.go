@@ -12,11 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -29,15 +27,14 @@ import (
 
 // Limits of dry runs. Every Pod that reaches the webhook server can cause them.
 const (
-	// dryRuns bounds concurrent dry runs. One takes some milliseconds.
+	// dryRuns bounds concurrent dry runs, each of some milliseconds.
 	dryRuns = 8
 	// waitForDryRun bounds the wait for a slot, and dryRunTimeout one dry run. Their sum is less
 	// than the webhook's timeoutSeconds.
 	waitForDryRun = 500 * time.Millisecond
 	dryRunTimeout = 3 * time.Second
-	// dryRunRate and dryRunBurst bound the dry runs of one address, per second and at once. All
-	// reviews of an API server are from one address: 500 objects at once, and retries, are below
-	// them. A limit for all addresses would let a stranger disable the API server's dry runs.
+	// dryRunRate and dryRunBurst bound the dry runs of one address, per second and at once. With a
+	// limit for all addresses, a stranger could disable the API server's dry runs.
 	dryRunRate, dryRunBurst = 50, 600
 	// dryRunAddresses is the number of addresses whose rate is known, each for dryRunKnown.
 	dryRunAddresses, dryRunKnown = 1024, time.Minute
@@ -56,8 +53,7 @@ type Render interface {
 	PodTemplate(object *v1alpha2.NginxOperator) corev1.PodTemplateSpec
 	// CheckPatches returns the errors and the warnings for the patches of an object.
 	CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, []string)
-	// Refusals returns the values that this release refuses in a new write, and an older one could
-	// store.
+	// Refusals returns the values that are rejected unless the stored object has them.
 	Refusals(object *v1alpha2.NginxOperator) []ratchet.Refusal
 }
 
@@ -75,16 +71,7 @@ type dryRun struct {
 //
 // +kubebuilder:rbac:groups=apps,namespace=system,resources=deployments,verbs=create
 
-// newDryRun returns dry runs in the operator's namespace. Their client reads no cache, and drops
-// the API server's warnings, because the reconciler receives them again.
-func newDryRun(mgr manager.Manager, render Render, namespace string) (*dryRun, error) {
-	config := rest.CopyConfig(mgr.GetConfig())
-	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
-	c, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
-	return newDryRunWith(c, render.PodTemplate, namespace), err
-}
-
-func newDryRunWith(c client.Client, render func(*v1alpha2.NginxOperator) corev1.PodTemplateSpec, namespace string) *dryRun {
+func newDryRun(c client.Client, render func(*v1alpha2.NginxOperator) corev1.PodTemplateSpec, namespace string) *dryRun {
 	return &dryRun{
 		client: c, render: render, namespace: namespace, slots: semaphore.NewWeighted(dryRuns),
 		rates: untrusted.NewRates(dryRunRate, dryRunBurst, dryRunAddresses, dryRunKnown),
@@ -92,13 +79,13 @@ func newDryRunWith(c client.Client, render func(*v1alpha2.NginxOperator) corev1.
 }
 
 // ask returns the errors that the API server's own validation finds in the Pod template of an
-// object. Every other answer, and no answer, admits the object: its status reports the failure
-// later. If the API server was not asked or did not answer, ask returns a warning.
+// object. Every other answer admits the object: its status reports the failure later. Without an
+// answer, ask returns a warning.
 func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field.ErrorList, admission.Warnings) {
 	if !d.rates.Allow(serving.AddressOf(ctx)) {
 		return nil, admission.Warnings{fmt.Sprintf(unchecked, "the operator receives too many reviews from one address")}
 	}
-	question := d.question(object)
+	template := d.render(object)
 	serving.EndTurn(ctx)
 	waiting, cancel := context.WithTimeout(ctx, waitForDryRun)
 	defer cancel()
@@ -107,9 +94,15 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 	}
 	defer d.slots.Release(1)
 
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: dryRunName},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
+		},
+	}
 	ctx, cancel = context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	err := d.client.Create(ctx, question, client.DryRunAll, client.FieldOwner(wellknown.OperatorName))
+	err := d.client.Create(ctx, deployment, client.DryRunAll, client.FieldOwner(wellknown.OperatorName))
 	if err == nil {
 		return nil, nil
 	}
@@ -119,17 +112,4 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 		return nil, admission.Warnings{fmt.Sprintf(unchecked, "it did not answer")}
 	}
 	return validation.PodVerdict(err, &object.Spec, specPath), nil
-}
-
-// question returns a Deployment that has only the Pod template of an object.
-func (d *dryRun) question(object *v1alpha2.NginxOperator) *appsv1.Deployment {
-	template := d.render(object)
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: dryRunName},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](0),
-			Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
-			Template: template,
-		},
-	}
 }

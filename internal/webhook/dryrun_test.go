@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,7 +49,7 @@ func answering(t *testing.T, answer func(context.Context, client.Object, *client
 		template.Spec.Tolerations = object.Spec.PodTemplate.Tolerations
 		return template
 	}
-	return newDryRunWith(c, render, operatorNamespace)
+	return newDryRun(c, render, operatorNamespace)
 }
 
 // judged returns an object with a field that the API server validates in a dry run.
@@ -139,67 +136,17 @@ func TestDryRunRefusesOnlyWhatIsInvalid(t *testing.T) {
 	}
 }
 
-// TestDryRunIsNobodysDeputy posts reviews with a foreign namespace and user, as any Pod can. The
-// only request that they cause is the dry run of a Deployment in the operator's namespace. A review
-// controls only its Pod template.
-func TestDryRunIsNobodysDeputy(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha2.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	everything := `"podTemplate":{"tolerations":[{"operator":"Is"}]},"service":{"type":"NodePort","ipFamilies":["IPv6"]},` +
-		`"ports":[{"name":"http","port":80,"nodePort":30080}],"networkPolicy":{"from":[{"podSelector":{}}]},` +
-		`"expose":{"ingress":{"hosts":[{"host":"a.example.com"}]}},"patches":[{"target":{"kind":"Service"},"patch":"{}"},` +
-		`{"target":{"kind":"PodDisruptionBudget"},"patch":"{}"}],"files":[{"path":"a/b.conf","secretRef":{"name":"a","key":"b"}}]`
-	asked := 0
-	dry := answering(t, func(_ context.Context, got client.Object, options *client.CreateOptions) error {
-		asked++
-		if err := isQuestion(got, options); err != nil {
-			t.Errorf("asked about %v", err)
-		}
-		return notSupported()
-	})
-	for path, webhook := range handlers(scheme, Validator{Verdict: dry.ask}) {
-		for _, user := range []string{"", "system:admin", "system:serviceaccount:ops:nginx-operator-controller-manager"} {
-			review := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"CREATE",`+
-				`"namespace":"kube-system","name":"web","userInfo":{"username":%q,"groups":["system:masters"]},`+
-				`"kind":{"group":"operator.example.com","version":"v1alpha2","kind":"NginxOperator"},"object":{`+
-				`"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","metadata":{"namespace":"kube-system","name":"web",`+
-				`"labels":{"a":"b"},"annotations":{"a":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"a","uid":"a"}]},`+
-				`"spec":{%s}}}}`, user, everything)
-			request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(review))
-			request.Header.Set("Content-Type", "application/json")
-			answer := httptest.NewRecorder()
-			webhook.ServeHTTP(answer, request)
-			if path == PathValidate && !strings.Contains(answer.Body.String(), "spec.podTemplate.tolerations[0].operator") {
-				t.Errorf("the answer has no verdict: %s", answer.Body)
-			}
-		}
-	}
-	if asked != 3 {
-		t.Errorf("%d dry runs, want one for each of three reviews at %s", asked, PathValidate)
-	}
-}
-
-// TestDryRunsThatAreNotMade verifies that an object causes no request if it has no part that the
-// API server validates, if this part is unchanged, or if the object has other errors.
-func TestDryRunsThatAreNotMade(t *testing.T) {
-	asked := 0
-	validator := Validator{
-		Verdict: answering(t, func(context.Context, client.Object, *client.CreateOptions) error { asked++; return nil }).ask,
-	}
-	other := judged()
-	other.Spec.ForceRedeploy = "now"
+// TestNoDryRunOfInvalidObjects verifies that an object with other errors is rejected without a
+// request.
+func TestNoDryRunOfInvalidObjects(t *testing.T) {
+	validator := Validator{Verdict: answering(t, func(context.Context, client.Object, *client.CreateOptions) error {
+		t.Error("the API server is asked")
+		return nil
+	}).ask}
 	wrong := judged()
 	wrong.Spec.Image = "No Image"
-	_, created := validator.ValidateCreate(at(t, "v1alpha2"), object(v1alpha2.NginxOperatorSpec{ForceRedeploy: "now"}))
-	_, updated := validator.ValidateUpdate(at(t, "v1alpha2"), judged(), other)
-	_, refused := validator.ValidateCreate(at(t, "v1alpha2"), wrong)
-	if asked > 0 || created != nil || updated != nil || refused == nil {
-		t.Errorf("asked %d times: %v, %v, %v", asked, created, updated, refused)
-	}
-	if _, err := validator.ValidateUpdate(at(t, "v1alpha2"), object(v1alpha2.NginxOperatorSpec{}), judged()); err != nil || asked != 1 {
-		t.Errorf("asked %d times: %v", asked, err)
+	if _, err := validator.ValidateCreate(at(t, "v1alpha2"), wrong); err == nil {
+		t.Error("the object is admitted")
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -24,16 +23,12 @@ import (
 // the handler admits.
 func reviewed(t testing.TB) map[string]admission.Handler {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := v1alpha2.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	handlers := handlers(scheme, Validator{})
+	handlers := newHandlers(t)
 	return map[string]admission.Handler{
-		"default " + v1alpha2.GroupVersion.Version:  handlers[PathDefault].Handler,
-		"validate " + v1alpha2.GroupVersion.Version: handlers[PathValidate].Handler,
-		"validate " + v1alpha1.GroupVersion.Version: handlers[PathValidate].Handler,
-		"keep " + v1alpha1.GroupVersion.Version:     handlers[PathV1alpha1].Handler,
+		"default " + v1alpha2.GroupVersion.Version:  handlers[PathDefault],
+		"validate " + v1alpha2.GroupVersion.Version: handlers[PathValidate],
+		"validate " + v1alpha1.GroupVersion.Version: handlers[PathValidate],
+		"keep " + v1alpha1.GroupVersion.Version:     handlers[PathV1alpha1],
 	}
 }
 

@@ -29,38 +29,31 @@ func requestFor(version, object, old string) admission.Request {
 	return request
 }
 
-// imageSetter sets spec.image of an object with certificates.
-type imageSetter struct{}
-
-func (imageSetter) Default(_ context.Context, object *v1alpha2.NginxOperator) error {
-	if len(object.Spec.TLS) > 0 {
-		object.Spec.Image = "set"
+// newHandlers returns the handlers that Setup registers.
+func newHandlers(t testing.TB) map[string]admission.Handler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha2.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
 	}
-	return nil
+	return handlers(scheme, Validator{})
 }
 
+// TestPatchesAreMinimal verifies that a patch has only the default port that an update would remove.
 func TestPatchesAreMinimal(t *testing.T) {
-	for name, test := range map[string]struct {
-		object string
-		want   []jsonpatch.Operation
-	}{
-		"nothing to do": {object: `"spec":{"resources":{"requests":{"cpu":"0.5"}},"paused":false}`},
-		"an image": {
-			object: `"spec":{"resources":{"requests":{"cpu":"0.5"}},"tls":[{"secretName":"a"}]}`,
-			want:   []jsonpatch.Operation{{Operation: "add", Path: "/spec/image", Value: "set"}},
+	const stored = `"spec":{"resources":{"requests":{"cpu":"0.5"}},"paused":false,"tls":[{"secretName":"a"}]}`
+	for object, want := range map[string][]jsonpatch.Operation{
+		stored: nil,
+		strings.Replace(stored, `"paused":false`, `"config":{"inline":"a;"}`, 1): {
+			{Operation: "add", Path: "/spec/tls/0/port", Value: float64(v1alpha2.DefaultTLSPort)},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			response := minimalPatch{imageSetter{}}.Handle(t.Context(), requestFor("v1alpha2", test.object, ""))
-			if !response.Allowed {
-				t.Fatal(response.Result)
-			}
-			if diff := cmp.Diff(test.want, response.Patches); diff != "" {
-				t.Error(diff)
-			}
-		})
+		response := setDefaults(t.Context(), requestFor("v1alpha2", object, stored))
+		if diff := cmp.Diff(want, response.Patches); diff != "" || !response.Allowed {
+			t.Errorf("%s: %v\n%s", object, response.Result, diff)
+		}
 	}
-	response := (minimalPatch{Defaulter{}}).Handle(t.Context(), requestFor("v1alpha2", `"spec":[]`, ""))
+	response := setDefaults(t.Context(), requestFor("v1alpha2", `"spec":[]`, ""))
 	if response.Allowed || response.Result.Code != 400 {
 		t.Errorf("%+v", response)
 	}
@@ -69,11 +62,7 @@ func TestPatchesAreMinimal(t *testing.T) {
 // TestValidationOfV1alpha1 verifies that a write at v1alpha1 is validated together with the stored
 // fields that v1alpha1 cannot express.
 func TestValidationOfV1alpha1(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha2.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	handler := fromV1alpha1{admission.WithValidator(scheme, Validator{}).Handler}
+	handler := newHandlers(t)[PathValidate]
 	kept := func(port, inline string) string {
 		return `"metadata":{"name":"web","annotations":{"operator.example.com/v1alpha2":"{\"config\":{\"inline\":\"` + inline + `\"}}"}},` +
 			`"spec":{"port":` + port + `}`
@@ -107,10 +96,10 @@ func TestValidationOfV1alpha1(t *testing.T) {
 // that a release before 0.3.1 stored. The schema validates neither.
 func TestBounded(t *testing.T) {
 	var handled []admission.Request
-	handler := bounded{admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
+	handler := bounded(admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
 		handled = append(handled, request)
 		return admission.Allowed("")
-	})}
+	}))
 	const valid = `"metadata":{"name":"web"},"spec":{"resources":{"limits":{"cpu":"0.5"}}}`
 	endless := strings.ReplaceAll(valid, "0.5", "1e-1000000000")
 	for name, test := range map[string]struct {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	kruntime "k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/pkg/bounds"
@@ -23,11 +21,7 @@ import (
 // TestLongestReviewsAreBounded posts the longest accepted objects, as the new and as the stored
 // object, to each path. Any Pod can post such a review.
 func TestLongestReviewsAreBounded(t *testing.T) {
-	scheme := kruntime.NewScheme()
-	if err := v1alpha2.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	for path, webhook := range handlers(scheme, Validator{}) {
+	for path, handler := range newHandlers(t) {
 		version := v1alpha2.GroupVersion
 		if path == PathV1alpha1 {
 			version = v1alpha1.GroupVersion
@@ -51,7 +45,7 @@ func TestLongestReviewsAreBounded(t *testing.T) {
 				request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 				request.Header.Set("Content-Type", "application/json")
 				recorder := httptest.NewRecorder()
-				if review.Handler(webhook.Handler).ServeHTTP(recorder, request); recorder.Code != http.StatusOK {
+				if review.Handler(handler).ServeHTTP(recorder, request); recorder.Code != http.StatusOK {
 					t.Errorf("answered %d: %.300s", recorder.Code, recorder.Body)
 				}
 				runtime.ReadMemStats(&after)

@@ -3,10 +3,9 @@
 package webhook
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/example/nginx-operator/pkg/review"
@@ -25,27 +24,21 @@ const (
 // PathCRD is the path of the webhook for the CRD of the API (guard.Admission).
 const PathCRD = "/mutate-apiextensions-k8s-io-v1-customresourcedefinition"
 
-// Setup adds the webhooks to the manager's webhook server. The namespace is the operator's own.
+// Setup adds the webhooks to a server. The client is for dry runs in the operator's own namespace.
 // watches reports whether the operator manages the objects of a namespace.
-func Setup(mgr manager.Manager, render Render, namespace string, watches func(namespace string) bool) error {
-	verdict, err := newDryRun(mgr, render, namespace)
-	if err != nil {
-		return fmt.Errorf("failed to create the client of dry runs: %w", err)
-	}
+func Setup(server webhook.Server, c client.Client, render Render, namespace string, watches func(string) bool) {
+	verdict := newDryRun(c, render.PodTemplate, namespace)
 	validator := Validator{Verdict: verdict.ask, Patches: render.CheckPatches, Refusals: render.Refusals, Watches: watches}
-	for path, webhook := range handlers(mgr.GetScheme(), validator) {
-		mgr.GetWebhookServer().Register(path, review.Handler(webhook.Handler))
+	for path, handler := range handlers(c.Scheme(), validator) {
+		server.Register(path, review.Handler(handler))
 	}
-	return nil
 }
 
 // handlers returns the handler of each path.
-func handlers(scheme *runtime.Scheme, validator Validator) map[string]*admission.Webhook {
-	validating := admission.WithValidator(scheme, validator)
-	validating.Handler = fromV1alpha1{bounded{validating.Handler}}
-	return map[string]*admission.Webhook{
-		PathV1alpha1: {Handler: V1alpha1{}},
-		PathDefault:  {Handler: bounded{minimalPatch{Defaulter{}}}},
-		PathValidate: validating,
+func handlers(scheme *runtime.Scheme, validator Validator) map[string]admission.Handler {
+	return map[string]admission.Handler{
+		PathV1alpha1: admission.HandlerFunc(keepAnnotation),
+		PathDefault:  bounded(admission.HandlerFunc(setDefaults)),
+		PathValidate: fromV1alpha1(bounded(admission.WithValidator(scheme, validator).Handler)),
 	}
 }

@@ -26,15 +26,9 @@ const PathV1alpha1 = "/mutate-operator-example-com-v1alpha1-nginxoperator"
 //
 // +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha1-nginxoperator,mutating=true,failurePolicy=fail,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1,name=keep.v1alpha1.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// V1alpha1 restores the annotation with fields that v1alpha1 cannot express. A manifest for
-// v1alpha1 lacks the annotation, and kubectl replace and clients that update an old copy would
-// remove it. To change these fields, use v1alpha2, which validates them.
-type V1alpha1 struct{}
-
-var _ admission.Handler = V1alpha1{}
-
-// Handle returns the patch that restores the stored annotation.
-func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.Response {
+// keepAnnotation restores the annotation with fields that v1alpha1 cannot express. kubectl replace
+// with a manifest for v1alpha1, and clients that update an old copy, would remove it.
+func keepAnnotation(_ context.Context, request admission.Request) admission.Response {
 	for _, raw := range [][]byte{request.Object.Raw, request.OldObject.Raw} {
 		if err := bounds.JSON(raw); err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
@@ -80,8 +74,7 @@ func (V1alpha1) Handle(_ context.Context, request admission.Request) admission.R
 	return response
 }
 
-// restoreAnnotation returns the operation that restores the stored annotation, or removes one that
-// is not stored.
+// restoreAnnotation returns the operation that restores the stored annotation, or its absence.
 func restoreAnnotation(hasOthers bool, stored string, isStored bool) jsonpatch.Operation {
 	const annotations = "/metadata/annotations"
 	path := annotations + "/" + strings.ReplaceAll(wellknown.AnnotationV1alpha2, "/", "~1")
@@ -96,8 +89,7 @@ func restoreAnnotation(hasOthers bool, stored string, isStored bool) jsonpatch.O
 }
 
 // admitGiven admits the given annotation, which restores a backup, unless it is unreadable, or the
-// schema of v1alpha2 rejects the resulting spec. The API server validates the object that a client
-// writes, not the stored object after the conversion.
+// schema of v1alpha2 rejects the resulting spec, which the API server does not validate.
 func admitGiven(raw []byte, given string) admission.Response {
 	err := conversion.Check(given)
 	if err == nil && given != "" {
@@ -110,8 +102,7 @@ func admitGiven(raw []byte, given string) admission.Response {
 	return admission.Allowed("")
 }
 
-// checkConverted returns why the schema of v1alpha2 rejects a v1alpha1 object, or nil if it does
-// not.
+// checkConverted returns why the schema of v1alpha2 rejects a v1alpha1 object, or nil.
 func checkConverted(raw []byte) error {
 	converted, err := upgrade(raw)
 	if err != nil {

@@ -2,7 +2,9 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/ratchet"
@@ -26,41 +29,39 @@ import (
 //
 // +kubebuilder:webhook:path=/mutate-operator-example-com-v1alpha2-nginxoperator,mutating=true,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=update,versions=v1alpha2,name=default.v1alpha2.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
-// Defaulter completes the removal of fields in a server-side apply, and keeps a default port that
-// an update would remove. Up to release 0.6.0 it set this port in each new object.
-type Defaulter struct{}
-
-var _ admission.Defaulter[*v1alpha2.NginxOperator] = Defaulter{}
-
-// Default removes fields that an applier has dropped (conversion.RemoveDropped), and keeps the
-// default port of the first certificate (defaults.KeepTLS).
-func (Defaulter) Default(ctx context.Context, object *v1alpha2.NginxOperator) error {
-	if object.DeletionTimestamp != nil {
-		return nil
+// setDefaults removes fields that an applier has dropped (conversion.RemoveDropped), and keeps the
+// default port of the first certificate (defaults.KeepTLS). The patch has only these changes: the
+// Go type writes quantities in another form than the manifest ("500m" for "0.5").
+func setDefaults(ctx context.Context, request admission.Request) admission.Response {
+	object, old := &v1alpha2.NginxOperator{}, &v1alpha2.NginxOperator{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.Object.Raw, object); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
 	}
-	if err := complete(ctx, object); err != nil {
-		// The remaining object is valid, but has more than the applier wants. This is no reason to
-		// reject the write.
+	if object.DeletionTimestamp != nil || request.Operation != admissionv1.Update {
+		return admission.Allowed("")
+	}
+
+	before := object.Spec.DeepCopy()
+	err := kjson.UnmarshalCaseSensitivePreserveInts(request.OldObject.Raw, old)
+	if err == nil {
+		err = conversion.RemoveDropped(old, object)
+		object.Spec.TLS = defaults.KeepTLS(&old.Spec, &object.Spec)
+	}
+	if err != nil {
+		// The remaining object is valid, but has more than the applier wants.
 		log.FromContext(ctx).Error(err, "Failed to remove what an applier dropped")
 	}
-	return nil
-}
+	if defaults.SameSpec(before, &object.Spec) {
+		return admission.Allowed("")
+	}
 
-func complete(ctx context.Context, object *v1alpha2.NginxOperator) error {
-	request, err := admission.RequestFromContext(ctx)
-	if err != nil {
-		return err
+	// The metadata is unchanged, and can be large.
+	original, err := codec.Encode(map[string]any{"spec": before})
+	changed, changedErr := codec.Encode(map[string]any{"spec": object.Spec})
+	if err := errors.Join(err, changedErr); err != nil {
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("failed to write the object: %w", err))
 	}
-	if request.Operation != admissionv1.Update {
-		return nil
-	}
-	old := &v1alpha2.NginxOperator{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.OldObject.Raw, old); err != nil {
-		return fmt.Errorf("failed to read the stored object: %w", err)
-	}
-	err = conversion.RemoveDropped(old, object)
-	object.Spec.TLS = defaults.KeepTLS(&old.Spec, &object.Spec)
-	return err
+	return admission.PatchResponseFromRaw(original, changed)
 }
 
 // specPath is the path of the spec in messages.
@@ -71,21 +72,16 @@ var specPath = field.NewPath("spec")
 // +kubebuilder:webhook:path=/validate-operator-example-com-v1alpha2-nginxoperator,mutating=false,failurePolicy=ignore,matchPolicy=Exact,sideEffects=None,timeoutSeconds=5,groups=operator.example.com,resources=nginxoperators,verbs=create;update,versions=v1alpha1;v1alpha2,name=validate.nginxoperators.operator.example.com,admissionReviewVersions=v1
 
 // Validator rejects specs that the operator cannot apply, and warns of probable mistakes. Each
-// reconcile validates again, because a write succeeds even if the webhook is unavailable.
+// reconcile validates again, because the webhook can be unavailable. Each field may be nil.
 type Validator struct {
-	// Verdict returns the errors that the API server finds in the Pod template of an object, or a
-	// warning if the template was not checked. It is optional.
+	// Verdict is dryRun.ask.
 	Verdict func(ctx context.Context, object *v1alpha2.NginxOperator) (field.ErrorList, admission.Warnings)
-	// Patches returns the errors and the warnings for the patches of an object. It may be nil.
-	Patches func(object *v1alpha2.NginxOperator) (field.ErrorList, []string)
-	// Refusals returns the values of an object that are rejected unless the stored object has them.
-	// It may be nil.
+	// Patches and Refusals are CheckPatches and Refusals of Render.
+	Patches  func(object *v1alpha2.NginxOperator) (field.ErrorList, []string)
 	Refusals func(object *v1alpha2.NginxOperator) []ratchet.Refusal
-	// Watches reports whether the operator manages the objects of a namespace. It may be nil.
+	// Watches reports whether the operator manages the objects of a namespace.
 	Watches func(namespace string) bool
 }
-
-var _ admission.Validator[*v1alpha2.NginxOperator] = Validator{}
 
 // ValidateCreate validates a new object.
 func (v Validator) ValidateCreate(ctx context.Context, object *v1alpha2.NginxOperator) (admission.Warnings, error) {
@@ -113,8 +109,8 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 		errs, warnings = v.Patches(object)
 	}
 	if len(errs) == 0 && v.Refusals != nil {
-		if now := v.Refusals(object); len(now) > 0 {
-			errs, _ = ratchet.Split(v.Refusals(old), now)
+		if refusals := v.Refusals(object); len(refusals) > 0 {
+			errs, _ = ratchet.Split(v.Refusals(old), refusals)
 		}
 	}
 	var unverified admission.Warnings
@@ -123,8 +119,8 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	}
 
 	request, err := admission.RequestFromContext(ctx)
-	fromV1alpha1 := err == nil && isV1alpha1(request)
-	if fromV1alpha1 {
+	atV1alpha1 := err == nil && request.RequestKind != nil && request.RequestKind.Version == v1alpha1.GroupVersion.Version
+	if atV1alpha1 {
 		errs = forV1alpha1(errs, object.Name)
 	}
 
@@ -132,15 +128,14 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	switch {
 	case len(errs) > 0:
 		return nil, apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), object.Name, errs)
-	case fromV1alpha1:
+	case atV1alpha1:
 		return slices.Concat(unwatched, unverified), nil
 	default:
 		return slices.Concat(unwatched, unverified, validation.Warnings(&object.Spec, old.Status.Certificates), warnings), nil
 	}
 }
 
-// unwatched returns a warning if the operator leaves the objects of a namespace alone. They are
-// admitted, because an administrator may add the namespace later.
+// unwatched returns a warning if the operator does not manage the objects of a namespace.
 func (v Validator) unwatched(namespace string) admission.Warnings {
 	if v.Watches == nil || v.Watches(namespace) {
 		return nil
@@ -149,19 +144,14 @@ func (v Validator) unwatched(namespace string) admission.Warnings {
 		"add the namespace to the operator's flag --watch-namespaces, or create the object in a namespace that it watches", namespace)}
 }
 
-func isV1alpha1(request admission.Request) bool {
-	return request.RequestKind != nil && request.RequestKind.Version == v1alpha1.GroupVersion.Version
-}
-
-// forV1alpha1 says how to change the fields, which v1alpha1 does not have. The schema of v1alpha1
-// validates its own fields.
+// forV1alpha1 adds how to change the fields, which v1alpha1 does not have.
 func forV1alpha1(errs field.ErrorList, name string) field.ErrorList {
-	out := make(field.ErrorList, 0, len(errs))
+	all := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {
 		converted := *err
 		converted.Detail = strings.ReplaceAll(err.Detail, "spec.ports[0].port", "spec.port") + fmt.Sprintf(
 			" (a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.%s %s)", v1alpha2.GroupVersion.Group, name)
-		out = append(out, &converted)
+		all = append(all, &converted)
 	}
-	return out
+	return all
 }

@@ -1,6 +1,5 @@
 // Package certificates creates the serving certificate of the operator's webhooks if neither OLM
-// nor cert-manager does. The certificate is in a Secret of type kubernetes.io/tls that all replicas
-// share.
+// nor cert-manager does, for a Secret of type kubernetes.io/tls.
 package certificates
 
 import (
@@ -31,9 +30,8 @@ func Load(data map[string][]byte) (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// Renew returns the reason to replace a certificate, or nil if there is none. The reasons are: it
-// cannot be read, two thirds of its lifetime are over, it does not cover one of the hosts, or its
-// CA differs.
+// Renew returns the reason to replace a certificate, or nil: it cannot be read, two thirds of its
+// lifetime are over, it does not cover one of the hosts, or its CA differs.
 func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	certificate, err := Load(data)
 	if err != nil {
@@ -45,9 +43,8 @@ func Renew(data map[string][]byte, hosts []string, now time.Time) error {
 	return Verify(certificate, data[CAKey], hosts, now)
 }
 
-// Outdated returns the reason to replace a certificate of an earlier release, or nil if there is
-// none. The certificate still works. A signature with RSA takes many times longer than one on
-// P-256, and any Pod can request signatures.
+// Outdated returns the reason to replace a working certificate of an earlier release, or nil. Any
+// Pod can request signatures, and one with RSA takes many times longer than one on P-256.
 func Outdated(certificate *x509.Certificate) error {
 	if key, ok := certificate.PublicKey.(*ecdsa.PublicKey); ok && key.Curve == elliptic.P256() {
 		return nil
@@ -55,16 +52,15 @@ func Outdated(certificate *x509.Certificate) error {
 	return fmt.Errorf("its key is %s, not ECDSA on P-256", certificate.PublicKeyAlgorithm)
 }
 
-// Verify returns an error if a client that trusts a CA (PEM) does not accept a certificate for each
-// of the hosts.
+// Verify returns why a client that trusts a CA (PEM) does not accept a certificate for the hosts.
 func Verify(certificate *tls.Certificate, ca []byte, hosts []string, now time.Time) error {
 	authorities, between := x509.NewCertPool(), x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(ca) {
 		return errors.New("it has no CA")
 	}
 	for _, der := range certificate.Certificate[1:] {
-		if one, err := x509.ParseCertificate(der); err == nil {
-			between.AddCert(one)
+		if intermediate, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(intermediate)
 		}
 	}
 	for _, host := range hosts {

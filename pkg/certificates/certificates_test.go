@@ -18,9 +18,9 @@ import (
 
 var hosts = []string{"webhooks.system.svc", "webhooks.system.svc.cluster.local", "127.0.0.1"}
 
-func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]byte {
+func newData(t *testing.T) map[string][]byte {
 	t.Helper()
-	data, err := New(hosts, lifetime)
+	data, err := New(hosts, Lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,23 +30,16 @@ func newData(t *testing.T, hosts []string, lifetime time.Duration) map[string][]
 // TestNew verifies that only the certificate's own CA verifies it, for every host, and that it is
 // not a CA.
 func TestNew(t *testing.T) {
-	data, other := newData(t, hosts, Lifetime), newData(t, hosts, Lifetime)
+	data, other := newData(t), newData(t)
 	certificate, err := Load(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca := func(data map[string][]byte) *x509.CertPool {
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(data[CAKey]) {
-			t.Fatal("no CA")
-		}
-		return pool
-	}
 	for _, host := range hosts {
-		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: ca(data), DNSName: host}); err != nil {
+		if err := Verify(certificate, data[CAKey], []string{host}, time.Now()); err != nil {
 			t.Error(err)
 		}
-		if _, err := certificate.Leaf.Verify(x509.VerifyOptions{Roots: ca(other), DNSName: host}); err == nil {
+		if Verify(certificate, other[CAKey], []string{host}, time.Now()) == nil {
 			t.Errorf("%s: another CA vouches for it", host)
 		}
 	}
@@ -66,11 +59,11 @@ func TestNew(t *testing.T) {
 
 func TestRenew(t *testing.T) {
 	now := time.Now()
-	data := newData(t, hosts, Lifetime)
+	data := newData(t)
 	with := func(key string, value []byte) map[string][]byte {
-		out := maps.Clone(data)
-		out[key] = value
-		return out
+		changed := maps.Clone(data)
+		changed[key] = value
+		return changed
 	}
 	for name, test := range map[string]struct {
 		data  map[string][]byte
@@ -88,11 +81,11 @@ func TestRenew(t *testing.T) {
 		"nothing":                {nil, hosts, now, "failed to read"},
 		"no key":                 {with(corev1.TLSPrivateKeyKey, nil), hosts, now, "failed to read"},
 		"another key": {
-			with(corev1.TLSPrivateKeyKey, newData(t, hosts, Lifetime)[corev1.TLSPrivateKeyKey]), hosts, now, "failed to read",
+			with(corev1.TLSPrivateKeyKey, newData(t)[corev1.TLSPrivateKeyKey]), hosts, now, "failed to read",
 		},
 		"no CA":            {with(CAKey, nil), hosts, now, "no CA"},
 		"CA is no PEM":     {with(CAKey, []byte("x")), hosts, now, "no CA"},
-		"another one's CA": {with(CAKey, newData(t, hosts, Lifetime)[CAKey]), hosts, now, "unknown authority"},
+		"another one's CA": {with(CAKey, newData(t)[CAKey]), hosts, now, "unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Renew(test.data, test.hosts, test.now)
@@ -100,25 +93,6 @@ func TestRenew(t *testing.T) {
 				t.Errorf("want %q, got %v", test.want, err)
 			}
 		})
-	}
-}
-
-// TestRenewAt verifies that Renew returns a reason from the time that RenewAt returns.
-func TestRenewAt(t *testing.T) {
-	data := newData(t, hosts, 90*24*time.Hour)
-	certificate, err := Load(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := RenewAt(certificate.Leaf)
-	if err := Renew(data, hosts, at.Add(-time.Second)); err != nil {
-		t.Errorf("before: %v", err)
-	}
-	if Renew(data, hosts, at) == nil {
-		t.Error("it stays")
-	}
-	if days := time.Until(at).Hours() / 24; days < 59 || days > 61 {
-		t.Errorf("renewed after %.1f of 90 days", days)
 	}
 }
 

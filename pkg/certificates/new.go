@@ -8,8 +8,6 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
 	"net"
 	"time"
 
@@ -23,8 +21,7 @@ const clockSkew = time.Hour
 
 // New returns the data of a Secret: a certificate for the hosts (at least one DNS name or IP
 // address), its key on P-256, and the CA that signed it. The CA's key is discarded, so each
-// certificate has a separate CA. A client that trusts both CAs accepts both certificates during a
-// renewal.
+// certificate has a separate CA.
 func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 	now := time.Now()
 	template := func(name string) *x509.Certificate {
@@ -73,9 +70,6 @@ func sign(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x50
 	}
 	if parent == nil {
 		parent, parentKey = template, key
-	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(math.MaxInt64)); err != nil {
-		return nil, nil, fmt.Errorf("failed to create a serial number: %w", err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
 	if err != nil {

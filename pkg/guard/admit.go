@@ -20,22 +20,16 @@ import (
 	"github.com/example/nginx-operator/pkg/review"
 )
 
-// Admission returns the webhook that adds the working conversion to a write of the CRD.
-//
-// The guard restores a CRD only after the write that broke it. Until then, a tenth of a second on
-// an idle machine and a second on a busy one, objects cannot be read at the version that needs the
-// conversion. Admission therefore restores the conversion in the write itself: the running release
-// does it for the next release. If the API server cannot call the webhook, the guard restores the
-// conversion afterwards.
+// Admission returns the webhook that adds the working conversion to a write of the CRD, because a
+// restore after the write comes too late for some reads. If the API server cannot call the webhook,
+// the guard restores the conversion afterwards.
 func (g *Guard) Admission() http.Handler { return review.Handler(admission.HandlerFunc(g.admit)) }
 
 // maxBundleBytes bounds the CA bundle that admission reads, because parsing certificates is slow.
-// The guard writes three certificates.
 const maxBundleBytes = 64 << 10
 
-// admit allows every write. If it cannot read the CRD, it does not change the write, and the guard
-// restores the conversion afterwards. The next release's CRD can have a form that this release does
-// not know.
+// admit allows every write. It does not change a CRD that it cannot read: the next release's CRD
+// can have a form that this release does not know.
 func (g *Guard) admit(ctx context.Context, request admission.Request) admission.Response {
 	bundle := g.trusted.Load()
 	if request.Name != g.options.CRD || bundle == nil || g.options.wrote(request) {
@@ -55,9 +49,8 @@ func (g *Guard) admit(ctx context.Context, request admission.Request) admission.
 	return admission.Patched("the conversion of a running operator", jsonpatch.NewOperation("add", "/spec/conversion", want))
 }
 
-// readConversion returns a CRD with its conversion and, if the CRD has it, the version that needs a
-// conversion. It decodes no other field: a schema of three bytes for each value would take 512
-// bytes for each.
+// readConversion returns a CRD with only its conversion and, if the CRD has it, the version that
+// needs one. A decoded schema of three bytes for each value would take 512 bytes for each.
 func readConversion(raw []byte, convertedVersion string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if err := bounds.Stored(raw); err != nil {
 		return nil, err
@@ -85,8 +78,7 @@ func readConversion(raw []byte, convertedVersion string) (*apiextensionsv1.Custo
 	return crd, nil
 }
 
-// wrote reports whether a guard sent the write. The state of that guard can be newer than the state
-// of this replica.
+// wrote reports whether a guard sent the write, whose state can be newer than that of this replica.
 func (o Options) wrote(request admission.Request) bool {
 	options := metav1.UpdateOptions{}
 	return json.Unmarshal(request.Options.Raw, &options) == nil && options.FieldManager == o.fieldManager()

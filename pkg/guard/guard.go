@@ -1,17 +1,13 @@
 // Package guard keeps the operator's webhooks working while OLM or kubectl apply replace the
 // objects that they need: the CustomResourceDefinition, the ClusterServiceVersion, and the
-// certificate. It runs in every replica, whether the replica leads or not, and independently of the
-// manager: the manager's cache reads converted objects, so it cannot be filled before the guard has
-// restored the conversion once.
-//
-// For the effects without the guard, see docs/adr/0012-lifecycle-guard.md.
+// certificate. It runs in every replica, and independently of the manager, whose cache cannot be
+// filled without the conversion. For the reasons, see docs/adr/0012-lifecycle-guard.md.
 package guard
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,48 +25,38 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
 const (
-	// propagation is the time for API servers to load another CA before the operator serves a
-	// certificate of it.
+	// propagation is the time for API servers to load a CA before its certificate is served.
 	propagation = 3 * time.Second
-	// attempt bounds one reconcile.
-	attempt = 10 * time.Second
-	// firstRetry and lastRetry bound the back-off of a reconcile that failed.
-	firstRetry = 20 * time.Millisecond
-	lastRetry  = 10 * time.Second
-	// renewalOfOthers is the interval of checks of a certificate that another component should have
-	// renewed.
+	// attempt bounds one reconcile. firstRetry and lastRetry bound the back-off after a failure.
+	attempt               = 10 * time.Second
+	firstRetry, lastRetry = 20 * time.Millisecond, 10 * time.Second
+	// renewalOfOthers is the interval of checks of a due certificate of another component.
 	renewalOfOthers = time.Minute
-	// writesAtOnce and writesPerSecond limit the guard's writes. The guard must be fast, but a
-	// client that reverts each of its writes must not cause an endless loop.
-	writesAtOnce    = 30
-	writesPerSecond = 1
+	// writesAtOnce and writesPerSecond bound the writes if a client reverts each of them.
+	writesAtOnce, writesPerSecond = 30, 1
 )
 
 // Options configure a guard.
 type Options struct {
-	// Name is the operator's name: the value of the label app.kubernetes.io/managed-by of the
-	// Secret, and the prefix of the field manager.
-	Name string
-	// Namespace is the operator's namespace.
-	Namespace string
-	// Secret is the name of the Secret with the serving certificate.
-	Secret string
-	// Endpoint is the address of the webhooks for the API server. ConversionPath is the path of the
-	// conversion.
+	// Name is the operator's name: the label app.kubernetes.io/managed-by of the Secret, and the
+	// prefix of the field manager. Namespace is the operator's namespace. Secret is the name of the
+	// Secret with the serving certificate.
+	Name, Namespace, Secret string
+	// Endpoint is the address of the webhooks, and ConversionPath the path of the conversion.
 	Endpoint       Endpoint
 	ConversionPath string
 	// CRD is the name of the CustomResourceDefinition whose conversion the guard restores, or empty
 	// for an operator without a conversion. A CRD without ConvertedVersion belongs to an earlier
-	// release and needs no conversion. Mutating and Validating are the names of the webhook
-	// configurations outside of OLM.
-	CRD, ConvertedVersion, Mutating, Validating string
+	// release and needs no conversion.
+	CRD, ConvertedVersion string
+	// Mutating and Validating are the names of the webhook configurations outside of OLM.
+	Mutating, Validating string
 	// OLM is true if OLM creates the certificate and the webhook configurations. CSV is the name of
 	// the operator's ClusterServiceVersion, or empty without OLM v0.
 	OLM bool
@@ -79,19 +65,17 @@ type Options struct {
 	Restored func(kind string)
 }
 
-// Guard restores the conversion, the webhook configurations, and the certificate. Create it with
-// New.
+// Guard restores the conversion, the webhook configurations, and the certificate.
 type Guard struct {
 	options Options
-	// cache holds the watched objects. reader reads from the cache, and client writes.
+	// cache has the watched objects. reader reads from it, and client writes.
 	cache  cache.Cache
 	reader client.Reader
 	client client.Client
 	writes flowcontrol.RateLimiter
 	// serving is the certificate of the webhook server. Both workers replace it.
 	serving atomic.Pointer[served]
-	// next is the successor of the serving certificate, known since nextSince. Only restores use
-	// these fields, one at a time.
+	// next is the successor of the serving certificate, known since nextSince, for restores only.
 	next      *served
 	nextSince time.Time
 	// trusted is the CA bundle of the CRD, for admission.
@@ -136,17 +120,6 @@ func (g *Guard) Ready() error {
 	return nil
 }
 
-// Readiness returns a check that passes when the webhooks answer and all guarded objects were
-// correct once. The argument is the check of the webhook server.
-func (g *Guard) Readiness(started healthz.Checker) healthz.Checker {
-	return func(request *http.Request) error {
-		if err := g.Ready(); err != nil {
-			return err
-		}
-		return started(request)
-	}
-}
-
 // Start watches and restores until the context ends.
 func (g *Guard) Start(ctx context.Context) error {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithName("guard"))
@@ -163,7 +136,7 @@ func (g *Guard) Start(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("failed to watch %T: %w", kind, err)
 		}
-		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, now any) { wake(now) }, DeleteFunc: wake}
+		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, object any) { wake(object) }, DeleteFunc: wake}
 		if _, err := informer.AddEventHandler(handler); err != nil {
 			return fmt.Errorf("failed to watch %T: %w", kind, err)
 		}
@@ -214,8 +187,7 @@ func retry(ctx context.Context, queue workqueue.TypedRateLimitingInterface[strin
 	}
 }
 
-// watched returns the watched objects: each by its name, except for the webhook configurations
-// under OLM, which chooses their names.
+// watched returns the watched objects, by name unless OLM chooses the names.
 func (o Options) watched() map[client.Object]cache.ByObject {
 	named := func(name string) cache.ByObject {
 		return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
@@ -236,18 +208,21 @@ func (o Options) watched() map[client.Object]cache.ByObject {
 	return objects
 }
 
-// reconcile restores all objects. It returns the time until the next reconcile without an event, or
-// 0 if none is needed.
+// reconcile restores all objects. It returns the time until the next one, or 0 to wait for an event.
 func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 
 	before := g.serving.Load()
-	secret, next, err := g.servingSecret(ctx)
+	secret, err := g.secret(ctx)
+	var next *served
+	if err == nil {
+		next, err = g.certificateIn(ctx, secret)
+	}
+	if err != nil && before == nil {
+		return 0, err
+	}
 	if err != nil {
-		if before == nil {
-			return 0, err
-		}
 		// The operator keeps serving the last certificate, so its CA must stay trusted.
 		return 0, errors.Join(err, g.restore(ctx, before.ca))
 	}

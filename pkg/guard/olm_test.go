@@ -16,11 +16,6 @@ import (
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
-func newOLMSecret(t *testing.T) *corev1.Secret {
-	t.Helper()
-	return newSecret(t, olmCAKey)
-}
-
 // newSecret returns a Secret with another certificate, whose CA is under a key.
 func newSecret(t *testing.T, caKey string) *corev1.Secret {
 	t.Helper()
@@ -54,17 +49,21 @@ func newCSV() client.Object {
 // of the Secret before it is ready, once, next to the previous one. It does not change the
 // certificate and the webhook configurations.
 func TestUnderOLM(t *testing.T) {
-	c := newCluster(t, newCSV())
+	c := newCluster(t)
 	g := c.replica(csvName)
 	if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for OLM") {
 		t.Errorf("want that it waits, got %v", err)
 	}
-	c.must(c.client.Create(t.Context(), newOLMSecret(t)))
+	c.must(c.client.Create(t.Context(), newSecret(t, olmCAKey)))
+	if _, err := g.reconcile(t.Context()); !apierrors.IsNotFound(err) || g.Ready() == nil {
+		t.Errorf("without a ClusterServiceVersion: want that it is not found, got %v", err)
+	}
+	c.must(c.client.Create(t.Context(), newCSV()))
 	owned := func() {
 		t.Helper()
 		c.reconcile(g)
 		c.must(g.Ready())
-		want := slices.Concat(newOLMSecret(t).OwnerReferences, []metav1.OwnerReference{{
+		want := slices.Concat(newSecret(t, olmCAKey).OwnerReferences, []metav1.OwnerReference{{
 			APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: csvName, UID: "2",
 			BlockOwnerDeletion: ptr.To(false), Controller: ptr.To(false),
 		}})
@@ -83,65 +82,8 @@ func TestUnderOLM(t *testing.T) {
 	}
 	// OLM creates another Secret.
 	c.must(c.client.Delete(t.Context(), c.secret()))
-	c.must(c.client.Create(t.Context(), newOLMSecret(t)))
+	c.must(c.client.Create(t.Context(), newSecret(t, olmCAKey)))
 	owned()
-}
-
-// TestUnderOLMThatDefersTheConversion verifies the guard under a proposed change of OLM v0
-// (operator-lifecycle-manager #3892, commit 759758e8c0414809b79c96a269eb18401f457571). This OLM
-// does not write spec.conversion when it installs a release, but at each check of a release whose
-// Deployment is available. So the replicas have to become ready without that write. It is meant to
-// have the CA of the Secret. At that commit, it has none.
-func TestUnderOLMThatDefersTheConversion(t *testing.T) {
-	for title, hasCA := range map[string]bool{"the CA of the Secret": true, "no CA": false} {
-		t.Run(title, func(t *testing.T) {
-			secret := newOLMSecret(t)
-			c := newCluster(t, secret, newCSV())
-			write := func(conversion *apiextensionsv1.CustomResourceConversion, admitted *Guard) {
-				t.Helper()
-				crd := c.crd()
-				crd.Spec.Conversion = conversion
-				if admitted != nil {
-					crd = c.admitted(admitted, crd)
-				}
-				c.must(c.client.Update(t.Context(), crd))
-			}
-			var ca []byte
-			if hasCA {
-				ca = secret.Data[olmCAKey]
-			}
-			deferred := conversionTo(serviceConfig("webhooks"), ca)
-
-			// The CRD of the InstallPlan has another Service. The CA is of an earlier certificate.
-			write(conversionTo(serviceConfig("other"), newCA(t, certificates.Lifetime)), nil)
-			g := c.replica(csvName)
-			c.reconcile(g)
-			c.must(g.Ready())
-			c.converts(g)
-
-			before := c.writes
-			for checks := 1; checks <= 2; checks++ {
-				write(deferred, g)
-				c.converts(g)
-				c.reconcile(g)
-				if guard := c.writes - before - checks; guard != 0 {
-					t.Errorf("%d writes of the guard after %d writes of OLM", guard, checks)
-				}
-			}
-
-			// If the API server does not call the admission, the guard restores a missing CA.
-			write(deferred, nil)
-			c.reconcile(g)
-			c.converts(g)
-			want := map[string]int{RestoredOwner: 1, RestoredConversion: 1}
-			if !hasCA {
-				want[RestoredConversion]++
-			}
-			if diff := cmp.Diff(want, c.restores); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
 }
 
 // converts requires that the API server can call a replica for the conversion.
@@ -155,16 +97,6 @@ func (c *cluster) converts(g *Guard) {
 	}
 }
 
-// TestUnderOLMWithoutCSV verifies that a replica without its ClusterServiceVersion is not ready.
-// Its Secret could be deleted with the previous release at any time.
-func TestUnderOLMWithoutCSV(t *testing.T) {
-	c := newCluster(t, newOLMSecret(t))
-	g := c.replica(csvName)
-	if _, err := g.reconcile(t.Context()); !apierrors.IsNotFound(err) || g.Ready() == nil {
-		t.Errorf("want that it is not found, got %v", err)
-	}
-}
-
 // TestSecretIsGone verifies that the last certificate is still served and trusted while the Secret
 // is missing or broken.
 func TestSecretIsGone(t *testing.T) {
@@ -174,7 +106,7 @@ func TestSecretIsGone(t *testing.T) {
 		"without anything at all": func(c *cluster) { c.spoil("tls.key", "tls.crt", olmCAKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, newOLMSecret(t), newCSV())
+			c := newCluster(t, newSecret(t, olmCAKey), newCSV())
 			c.t = t
 			g := c.replica(csvName)
 			c.reconcile(g)
@@ -213,13 +145,10 @@ func TestUnderOLMv1(t *testing.T) {
 			if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for OLM") {
 				t.Errorf("want that it waits, got %v", err)
 			}
-			secret := newOLMSecret(t)
-			ca := secret.Data[olmCAKey]
-			delete(secret.Data, olmCAKey)
+			secret := newSecret(t, caKey)
+			ca := secret.Data[caKey]
+			delete(secret.Data, "")
 			secret.OwnerReferences = nil
-			if caKey != "" {
-				secret.Data[caKey] = ca
-			}
 			c.must(c.client.Create(t.Context(), secret))
 			trust := func(bundle []byte) {
 				crd := c.crd()
@@ -227,7 +156,7 @@ func TestUnderOLMv1(t *testing.T) {
 				c.must(c.client.Update(t.Context(), crd))
 			}
 			if caKey == "" {
-				other := newOLMSecret(t).Data[olmCAKey]
+				other := newSecret(t, olmCAKey).Data[olmCAKey]
 				trust(other)
 				if _, err := g.reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "waiting for the CA") || g.Ready() == nil {
 					t.Errorf("want that it waits for the CA, got %v", err)

@@ -20,13 +20,10 @@ const (
 	RestoredCertificate = "certificate"
 )
 
-// Kinds returns all kinds of restores.
-func Kinds() []string {
-	return []string{RestoredConversion, RestoredWebhooks, RestoredOwner, RestoredCertificate}
-}
+// Kinds are all kinds of restores.
+var Kinds = []string{RestoredConversion, RestoredWebhooks, RestoredOwner, RestoredCertificate}
 
-// fieldManager returns the field manager of the guard. Admission recognizes the guard's writes by
-// it.
+// fieldManager returns the field manager by which admission recognizes the guard's writes.
 func (o Options) fieldManager() string { return o.Name + "-guard" }
 
 func (g *Guard) restored(ctx context.Context, kind, message string, keysAndValues ...any) {
@@ -55,7 +52,7 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 		return nil
 	}
 	restoreAll := func(name string, configuration client.Object) error {
-		err := g.change(ctx, client.ObjectKey{Name: name}, configuration, RestoredWebhooks, func() (changed bool) {
+		err := g.change(ctx, name, configuration, RestoredWebhooks, func() (changed bool) {
 			for _, config := range clientConfigs(configuration) {
 				if g.options.Endpoint.restoreAdmission(config, ca, time.Now()) {
 					config.CABundle = g.withServing(config.CABundle)
@@ -66,8 +63,7 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 		})
 		return client.IgnoreNotFound(err)
 	}
-	// Without the configurations, admission is missing, which blocks no write. The conversion must
-	// not wait for them.
+	// The conversion must not wait for configurations that are missing, which blocks no write.
 	return errors.Join(
 		restoreAll(g.options.Mutating, &admissionregistrationv1.MutatingWebhookConfiguration{}),
 		restoreAll(g.options.Validating, &admissionregistrationv1.ValidatingWebhookConfiguration{}))
@@ -76,7 +72,7 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 // restoreCRD restores the conversion in the CRD.
 func (g *Guard) restoreCRD(ctx context.Context, ca []byte) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	err := g.change(ctx, client.ObjectKey{Name: g.options.CRD}, crd, RestoredConversion, func() bool {
+	err := g.change(ctx, g.options.CRD, crd, RestoredConversion, func() bool {
 		want := g.options.restoreConversion(crd, ca, time.Now())
 		if want == nil {
 			return false
@@ -100,19 +96,18 @@ func (g *Guard) withServing(bundle []byte) []byte {
 	return bundle
 }
 
-// change updates an object if the function reports a change. A stale cache results in a conflict,
-// and the pending event causes another reconcile.
-func (g *Guard) change(ctx context.Context, key client.ObjectKey, object client.Object, kind string, mutate func() bool) error {
+// change updates an object if the function reports a change. A stale cache results in a conflict.
+func (g *Guard) change(ctx context.Context, name string, object client.Object, kind string, mutate func() bool) error {
 	began := time.Now()
-	if err := g.reader.Get(ctx, key, object); err != nil {
-		return fmt.Errorf("failed to read %T %s: %w", object, key.Name, err)
+	if err := g.reader.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+		return fmt.Errorf("failed to read %T %s: %w", object, name, err)
 	}
 	if !mutate() {
 		return nil
 	}
 	if err := g.write(func() error { return g.client.Update(ctx, object, client.FieldOwner(g.options.fieldManager())) }); err != nil {
-		return fmt.Errorf("failed to restore %T %s: %w", object, key.Name, err)
+		return fmt.Errorf("failed to restore %T %s: %w", object, name, err)
 	}
-	g.restored(ctx, kind, "Restored the CA or the address of the webhooks", "object", key.Name, "took", time.Since(began).String())
+	g.restored(ctx, kind, "Restored the CA or the address of the webhooks", "object", name, "took", time.Since(began).String())
 	return nil
 }

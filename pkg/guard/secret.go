@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"slices"
 	"time"
@@ -17,152 +16,113 @@ import (
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
-// This file handles the Secret with the certificate of the webhooks: its creation, its CA, and its
-// owners.
-
 // olmCAKey is the key of the CA in a Secret of OLM v0.
 const olmCAKey = "olmCAKey"
 
 // csvKind is ClusterServiceVersion. The guard only reads its metadata.
 var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion"}
 
-// servingSecret returns the Secret and the certificate in it.
-func (g *Guard) servingSecret(ctx context.Context) (*corev1.Secret, *served, error) {
-	secret, err := g.secret(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	stored, err := g.certificateIn(ctx, secret)
-	return secret, stored, err
-}
-
-// certificateIn returns the certificate in a Secret, and the CA that signed it.
+// certificateIn returns the certificate in a Secret, and the CA that signed it. OLM v0,
+// cert-manager, and the operator store the CA in the Secret. OpenShift's service CA only writes it
+// into the CRD.
 func (g *Guard) certificateIn(ctx context.Context, secret *corev1.Secret) (*served, error) {
 	certificate, err := certificates.Load(secret.Data)
 	if err != nil {
 		return nil, fmt.Errorf("failed to use Secret %s: %w", secret.Name, err)
 	}
-	ca, err := g.authority(ctx, secret, certificate)
-	if err != nil {
-		return nil, err
-	}
-	return &served{certificate, ca}, nil
-}
 
-// authority returns the CA of a certificate. OLM v0, cert-manager, and the operator store it in the
-// Secret. OpenShift's service CA only writes it into the CRD.
-func (g *Guard) authority(ctx context.Context, secret *corev1.Secret, certificate *tls.Certificate) ([]byte, error) {
 	for _, key := range []string{olmCAKey, certificates.CAKey} {
 		if ca := secret.Data[key]; len(ca) > 0 {
 			if _, err := cert.ParseCertsPEM(ca); err != nil {
 				return nil, fmt.Errorf("failed to read the CA in Secret %s: %w", secret.Name, err)
 			}
-			return ca, nil
+			return &served{certificate, ca}, nil
 		}
 	}
+
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := g.reader.Get(ctx, client.ObjectKey{Name: g.options.CRD}, crd); err != nil {
 		return nil, fmt.Errorf("failed to read the CA of Secret %s in CustomResourceDefinition %s: %w", secret.Name, g.options.CRD, err)
 	}
 	for _, ca := range [][]byte{conversionCA(crd), g.servingCA()} {
-		if certificates.Verify(certificate, ca, g.hosts()[:1], time.Now()) == nil {
-			return ca, nil
+		if certificates.Verify(certificate, ca, g.options.Endpoint.hosts()[:1], time.Now()) == nil {
+			return &served{certificate, ca}, nil
 		}
 	}
 	return nil, fmt.Errorf("waiting for the CA of Secret %s, in its ca.crt or in spec.conversion of CustomResourceDefinition %s",
 		secret.Name, g.options.CRD)
 }
 
-// secret returns the Secret with the certificate. Outside of OLM, it creates or recreates the
-// Secret if no other component does.
+// secret returns the Secret with the certificate. It issues one if no other component does.
 func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := g.reader.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.Secret}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("failed to read Secret %s: %w", g.options.Secret, err)
 	}
-	found := err == nil
-	if g.options.OLM {
-		if !found {
-			return nil, fmt.Errorf("waiting for OLM to create Secret %s", g.options.Secret)
-		}
+
+	switch missing := err != nil; {
+	case g.options.OLM && missing:
+		return nil, fmt.Errorf("waiting for OLM to create Secret %s", g.options.Secret)
+	case g.options.OLM:
+		return secret, nil
+	case missing:
+		return g.issue(ctx, secret, nil)
+	case !g.isOwn(secret) && (len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[certificates.CAKey]) == 0):
+		return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which another component manages", secret.Name)
+	case !g.isOwn(secret):
 		return secret, nil
 	}
-	if found && !g.isOwn(secret) {
-		if len(secret.Data[corev1.TLSCertKey]) == 0 || len(secret.Data[certificates.CAKey]) == 0 {
-			return nil, fmt.Errorf("waiting for tls.crt and ca.crt in Secret %s, which another component manages", secret.Name)
-		}
-		return secret, nil
-	}
-	if !found {
-		return g.createSecret(ctx)
-	}
-	reason := certificates.Renew(secret.Data, g.hosts(), time.Now())
+
+	reason := certificates.Renew(secret.Data, g.options.Endpoint.hosts(), time.Now())
 	if reason == nil && g.serving.Load() != nil {
 		// At the start, the webhooks trust only the stored certificate. Serve it first, so that its
 		// successor is served after its CA is trusted.
-		reason = outdated(secret)
+		certificate, _ := certificates.Load(secret.Data) // Renew has read it
+		reason = certificates.Outdated(certificate.Leaf)
 	}
 	if reason == nil {
 		return secret, nil
 	}
-	return g.renewSecret(ctx, secret, reason)
+	return g.issue(ctx, secret, reason)
 }
 
-// outdated returns the reason to replace a usable certificate that an earlier release created.
-func outdated(secret *corev1.Secret) error {
-	certificate, err := certificates.Load(secret.Data)
-	if err != nil {
-		return err
-	}
-	return certificates.Outdated(certificate.Leaf)
-}
+const (
+	labelManagedBy = "app.kubernetes.io/managed-by"
+	// issuedByAnnotation is on each Secret that cert-manager writes, including existing Secrets.
+	issuedByAnnotation = "cert-manager.io/certificate-name"
+)
 
-const labelManagedBy = "app.kubernetes.io/managed-by"
-
-// issuedByAnnotation is the annotation that cert-manager sets on each Secret that it writes,
-// including existing Secrets.
-const issuedByAnnotation = "cert-manager.io/certificate-name"
-
-// isOwn reports whether the operator must renew the certificate in a Secret. It must not if another
-// component created the Secret or adopted it.
+// isOwn reports whether the operator must renew the certificate in a Secret, because no other
+// component created or adopted it.
 func (g *Guard) isOwn(secret *corev1.Secret) bool {
 	return secret.Labels[labelManagedBy] == g.options.Name && secret.Annotations[issuedByAnnotation] == ""
 }
 
-func (g *Guard) createSecret(ctx context.Context) (*corev1.Secret, error) {
-	data, err := certificates.New(g.hosts(), certificates.Lifetime)
+// issue writes another certificate into the Secret, or creates the Secret if there is no reason to
+// renew it. The replica with the second write gets a conflict and retries.
+func (g *Guard) issue(ctx context.Context, secret *corev1.Secret, reason error) (*corev1.Secret, error) {
+	data, err := certificates.New(g.options.Endpoint.hosts(), certificates.Lifetime)
 	if err != nil {
 		return nil, err
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: g.options.Namespace,
-			Name:      g.options.Secret,
-			Labels:    map[string]string{labelManagedBy: g.options.Name},
-		},
-		Type: corev1.SecretTypeTLS,
-		Data: data,
+
+	secret.Data = data
+	if reason != nil {
+		if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
+			return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
+		}
+		g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks",
+			"secret", secret.Name, "reason", reason.Error())
+		return secret, nil
 	}
+
+	secret.Namespace, secret.Name, secret.Type = g.options.Namespace, g.options.Secret, corev1.SecretTypeTLS
+	secret.Labels = map[string]string{labelManagedBy: g.options.Name}
 	if err := g.write(func() error { return g.client.Create(ctx, secret) }); err != nil {
 		return nil, fmt.Errorf("failed to create Secret %s: %w", secret.Name, err)
 	}
 	g.restored(ctx, RestoredCertificate, "Created the certificate of the webhooks", "secret", secret.Name)
-	return secret, nil
-}
-
-// renewSecret writes another certificate. The replica with the second write gets a conflict and
-// retries.
-func (g *Guard) renewSecret(ctx context.Context, secret *corev1.Secret, reason error) (*corev1.Secret, error) {
-	data, err := certificates.New(g.hosts(), certificates.Lifetime)
-	if err != nil {
-		return nil, err
-	}
-	secret.Data = data
-	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
-		return nil, fmt.Errorf("failed to renew the certificate in Secret %s: %w", secret.Name, err)
-	}
-	g.restored(ctx, RestoredCertificate, "Renewed the certificate of the webhooks", "secret", secret.Name, "reason", reason.Error())
 	return secret, nil
 }
 
@@ -190,6 +150,3 @@ func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 		"secret", secret.Name, "csv", csv.Name)
 	return nil
 }
-
-// hosts are the names that the API server uses to call the webhooks.
-func (g *Guard) hosts() []string { return g.options.Endpoint.hosts() }

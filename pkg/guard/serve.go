@@ -11,11 +11,11 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
-
-// This file decides when the next certificate is served.
 
 // served is a certificate with its CA (PEM).
 type served struct {
@@ -23,8 +23,7 @@ type served struct {
 	ca []byte
 }
 
-// GetCertificate returns the serving certificate. It is for the TLS configuration of the webhook
-// server.
+// GetCertificate returns the serving certificate, for the TLS configuration of the webhook server.
 func (g *Guard) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if serving := g.serving.Load(); serving != nil {
 		return serving.Certificate, nil
@@ -40,9 +39,8 @@ func (g *Guard) servingCA() []byte {
 	return nil
 }
 
-// serve switches from one certificate to the next one, or returns the time to wait before that. API
-// servers get some time to load its CA, because the webhooks trust the previous certificate as
-// well. If follow was faster, serve does nothing.
+// serve switches from one certificate to the next one, unless follow was faster. Or it returns the
+// time to wait for API servers to load the next CA.
 func (g *Guard) serve(ctx context.Context, before, next *served) time.Duration {
 	if before != nil && !before.Leaf.Equal(next.Leaf) {
 		if g.next == nil || !g.next.Leaf.Equal(next.Leaf) {
@@ -65,10 +63,8 @@ func (g *Guard) replace(ctx context.Context, before, next *served) {
 }
 
 // follow serves the next certificate immediately if any webhook trusts it and no longer the serving
-// one. OLM and cert-manager write one CA into each webhook configuration, and from then on, the API
-// server can open no connection to a replica with the previous certificate. The connections of
-// webhooks that still trust the previous one remain open. follow does not wait for the restore of
-// the CRD: that write takes a busy API server up to a second.
+// one: OLM and cert-manager write one CA into each webhook configuration. It does not wait for the
+// restore of the CRD, which takes a busy API server up to a second.
 func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 	before, secret := g.serving.Load(), &corev1.Secret{}
 	err := g.reader.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.Secret}, secret)
@@ -95,29 +91,28 @@ func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 
 // bundles returns the CAs (PEM) that each of the operator's webhooks trusts.
 func (g *Guard) bundles(ctx context.Context) (bundles [][]byte, err error) {
-	mutating := &admissionregistrationv1.MutatingWebhookConfigurationList{}
-	validating := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
-	crds := &apiextensionsv1.CustomResourceDefinitionList{}
-	err = errors.Join(g.reader.List(ctx, mutating), g.reader.List(ctx, validating))
+	lists := []client.ObjectList{
+		&admissionregistrationv1.MutatingWebhookConfigurationList{},
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
+	}
 	if g.options.CRD != "" {
-		err = errors.Join(err, g.reader.List(ctx, crds))
+		lists = append(lists, &apiextensionsv1.CustomResourceDefinitionList{})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to read the CAs of the webhooks: %w", err)
+
+	add := func(object runtime.Object) error {
+		if crd, isCRD := object.(*apiextensionsv1.CustomResourceDefinition); isCRD {
+			bundles = append(bundles, conversionCA(crd))
+		}
+		for _, config := range clientConfigs(object) {
+			if g.options.Endpoint.isCalledBy(*config) {
+				bundles = append(bundles, config.CABundle)
+			}
+		}
+		return nil
 	}
-	for i := range crds.Items {
-		bundles = append(bundles, conversionCA(&crds.Items[i]))
-	}
-	var configs []*admissionregistrationv1.WebhookClientConfig
-	for i := range mutating.Items {
-		configs = append(configs, clientConfigs(&mutating.Items[i])...)
-	}
-	for i := range validating.Items {
-		configs = append(configs, clientConfigs(&validating.Items[i])...)
-	}
-	for _, config := range configs {
-		if g.options.Endpoint.isCalledBy(*config) {
-			bundles = append(bundles, config.CABundle)
+	for _, list := range lists {
+		if err := errors.Join(g.reader.List(ctx, list), meta.EachListItem(list, add)); err != nil {
+			return nil, fmt.Errorf("failed to read the CAs of the webhooks: %w", err)
 		}
 	}
 	return bundles, nil

@@ -14,10 +14,9 @@ import (
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
-// TestAdmissionMovesOn verifies that a replica serves its next certificate as soon as a webhook
-// configuration trusts only that one, and not before. cert-manager and OLM v0 replace the CA there
-// without keeping the previous one.
-func TestAdmissionMovesOn(t *testing.T) {
+// TestWebhookMovesOn verifies that a replica serves its next certificate as soon as a webhook
+// trusts only that one, and not before. cert-manager and OLM v0 keep no previous CA.
+func TestWebhookMovesOn(t *testing.T) {
 	for name, installed := range map[string]struct {
 		olm        bool
 		csv, caKey string
@@ -29,6 +28,7 @@ func TestAdmissionMovesOn(t *testing.T) {
 		for kind, configuration := range map[string]client.Object{
 			"mutating":   &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: mutatingName}},
 			"validating": &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: validatingName}},
+			"CRD":        newCRD(),
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestAdmissionMovesOn(t *testing.T) {
 					}
 					c.follow(g)
 					if !c.served(g).Equal(old) {
-						t.Error("it serves the next certificate, which admission does not trust")
+						t.Error("it serves the next certificate, which the webhook does not trust")
 					}
 					time.Sleep(propagation / 10)
 					c.inject(configuration, nil)
@@ -57,7 +57,7 @@ func TestAdmissionMovesOn(t *testing.T) {
 					c.inject(configuration, ca)
 					c.follow(g)
 					if c.served(g).Equal(old) {
-						t.Error("it serves a certificate that admission no longer trusts")
+						t.Error("it serves a certificate that the webhook no longer trusts")
 					}
 				})
 			})
@@ -77,9 +77,7 @@ func TestFollowDuringRestore(t *testing.T) {
 
 		c.renew(certificates.CAKey)
 		time.Sleep(c.reconcile(g)) // the next reconcile serves this certificate, unless it is replaced meanwhile
-		crd := c.crd()
-		crd.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
-		c.must(c.client.Update(t.Context(), crd))
+		c.inject(newCRD(), nil)
 		validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: validatingName}}
 		var served []*x509.Certificate
 		c.refuse = func(object client.Object) error {
@@ -106,13 +104,16 @@ func (c *cluster) renew(caKey string) []byte {
 	return secret.Data[caKey]
 }
 
-// inject replaces the CA of all webhooks of a configuration, as cert-manager does.
+// inject replaces the CA of all webhooks of a configuration or a CRD, as cert-manager does.
 func (c *cluster) inject(configuration client.Object, ca []byte) {
 	c.t.Helper()
 	configuration = configuration.DeepCopyObject().(client.Object)
 	c.must(c.client.Get(c.t.Context(), client.ObjectKeyFromObject(configuration), configuration))
 	for _, config := range clientConfigs(configuration) {
 		config.CABundle = ca
+	}
+	if crd, isCRD := configuration.(*apiextensionsv1.CustomResourceDefinition); isCRD {
+		crd.Spec.Conversion.Webhook.ClientConfig.CABundle = ca
 	}
 	c.must(c.client.Update(c.t.Context(), configuration))
 }

@@ -2,63 +2,52 @@ package guard
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/pem"
 	"net/url"
+	"reflect"
 	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The functions of this file are pure.
-
 // trusts reports whether a CA bundle (PEM) contains all certificates of another one.
 func trusts(bundle, ca []byte) bool {
-	have, err := cert.ParseCertsPEM(bundle)
-	if err != nil {
-		return false
-	}
-	want, err := cert.ParseCertsPEM(ca)
-	if err != nil {
-		return false
-	}
-	for _, one := range want {
-		if !slices.ContainsFunc(have, one.Equal) {
-			return false
-		}
-	}
-	return true
+	trusted, _ := cert.ParseCertsPEM(bundle) // an invalid bundle trusts nothing
+	authorities, err := cert.ParseCertsPEM(ca)
+	return err == nil && !slices.ContainsFunc(authorities, func(authority *x509.Certificate) bool {
+		return !slices.ContainsFunc(trusted, authority.Equal)
+	})
 }
 
-// bundleSize is the number of CAs in a bundle, in addition to the CAs of one certificate. They are
-// the CA of the certificate that replicas serve, the CA of the next certificate, and one more for a
-// certificate that is replaced before all replicas serve it.
+// bundleSize is the number of CAs in a bundle: that of the serving certificate, that of the next
+// one, and that of a certificate that is replaced before all replicas serve it.
 const bundleSize = 3
 
 // withCA returns a bundle that trusts a CA. While replicas change from one certificate to the next,
 // it also has the first other valid CAs of the old bundle, up to bundleSize in total.
 func withCA(bundle, ca []byte, now time.Time) []byte {
-	out := slices.Clone(ca)
-	if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
-		out = append(out, '\n')
+	extended := slices.Clone(ca)
+	if len(extended) > 0 && !bytes.HasSuffix(extended, []byte("\n")) {
+		extended = append(extended, '\n')
 	}
-	trusted, _ := cert.ParseCertsPEM(ca) // a CA without certificates is written unchanged
-	old, _ := cert.ParseCertsPEM(bundle) // an invalid bundle is replaced
-	for _, one := range old {
-		if len(trusted) >= bundleSize {
-			break
-		}
-		if now.Before(one.NotAfter) && !slices.ContainsFunc(trusted, one.Equal) {
-			trusted = append(trusted, one)
-			out = append(out, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: one.Raw})...)
+
+	trusted, _ := cert.ParseCertsPEM(ca)      // a CA without certificates is written unchanged
+	previous, _ := cert.ParseCertsPEM(bundle) // an invalid bundle is replaced
+	for _, authority := range previous {
+		if len(trusted) < bundleSize && now.Before(authority.NotAfter) && !slices.ContainsFunc(trusted, authority.Equal) {
+			trusted = append(trusted, authority)
+			extended = append(extended, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: authority.Raw})...)
 		}
 	}
-	return out
+	return extended
 }
 
 // Endpoint is the address of the operator's webhooks for the API server.
@@ -71,16 +60,15 @@ type Endpoint struct {
 
 // hosts returns the names that the certificate must cover, the most common first.
 func (e Endpoint) hosts() []string {
-	out := []string{e.Name + "." + e.Namespace + ".svc", e.Name + "." + e.Namespace + ".svc.cluster.local"}
+	names := []string{e.Name + "." + e.Namespace + ".svc", e.Name + "." + e.Namespace + ".svc.cluster.local"}
 	if parsed, err := url.Parse(e.URL); err == nil && parsed.Hostname() != "" {
-		out = append(out, parsed.Hostname())
+		names = append(names, parsed.Hostname())
 	}
-	return out
+	return names
 }
 
-// clientConfigs returns pointers to the client configurations of all webhooks of a webhook
-// configuration, of either kind.
-func clientConfigs(configuration client.Object) (configs []*admissionregistrationv1.WebhookClientConfig) {
+// clientConfigs returns the client configurations in a webhook configuration of either kind.
+func clientConfigs(configuration runtime.Object) (configs []*admissionregistrationv1.WebhookClientConfig) {
 	switch configuration := configuration.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		for i := range configuration.Webhooks {
@@ -121,8 +109,7 @@ func identity(object client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion()}
 }
 
-// restoreAdmission sets the CA in the configuration of one admission webhook, and the URL if there
-// is one. The manifest sets the Service.
+// restoreAdmission sets the CA, and the URL if there is one. The manifest sets the Service.
 func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClientConfig, ca []byte, now time.Time) (changed bool) {
 	path := ""
 	if config.Service != nil {
@@ -149,8 +136,7 @@ func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClient
 	return changed
 }
 
-// servicePort is the port of the Service. It is the API's default, which OLM and config/webhook use
-// as well.
+// servicePort is the port of the Service, the API's default.
 const servicePort = 443
 
 // restoreConversion returns the correct spec.conversion of a CRD, or nil if it is correct already.
@@ -171,15 +157,14 @@ func (o Options) restoreConversion(
 			Namespace: endpoint.Namespace, Name: endpoint.Name, Path: &path, Port: ptr.To[int32](servicePort),
 		}
 	}
+
 	versions := []string{"v1"}
-	if is := crd.Spec.Conversion; is != nil && is.Strategy == apiextensionsv1.WebhookConverter &&
-		is.Webhook != nil && is.Webhook.ClientConfig != nil {
-		found := is.Webhook.ClientConfig
-		if sameService(found.Service, want.Service) && ptr.Equal(found.URL, want.URL) && trusts(found.CABundle, ca) {
+	if stored := crd.Spec.Conversion; stored != nil && stored.Strategy == apiextensionsv1.WebhookConverter &&
+		stored.Webhook != nil && stored.Webhook.ClientConfig != nil {
+		want.CABundle, versions = stored.Webhook.ClientConfig.CABundle, stored.Webhook.ConversionReviewVersions
+		if reflect.DeepEqual(stored.Webhook.ClientConfig, &want) && trusts(want.CABundle, ca) {
 			return nil
 		}
-		want.CABundle = found.CABundle
-		versions = is.Webhook.ConversionReviewVersions
 	}
 	want.CABundle = withCA(want.CABundle, ca, now)
 	return &apiextensionsv1.CustomResourceConversion{
@@ -188,20 +173,11 @@ func (o Options) restoreConversion(
 	}
 }
 
-// conversionCA returns the CA bundle (PEM) that the conversion of a CRD trusts, or nil if there is
-// none.
+// conversionCA returns the CA bundle (PEM) that the conversion of a CRD trusts, or nil.
 func conversionCA(crd *apiextensionsv1.CustomResourceDefinition) []byte {
 	conversion := crd.Spec.Conversion
 	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil {
 		return nil
 	}
 	return conversion.Webhook.ClientConfig.CABundle
-}
-
-func sameService(a, b *apiextensionsv1.ServiceReference) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Namespace == b.Namespace && a.Name == b.Name && ptr.Equal(a.Path, b.Path) &&
-		ptr.Deref(a.Port, servicePort) == ptr.Deref(b.Port, servicePort)
 }

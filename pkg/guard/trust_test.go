@@ -124,8 +124,6 @@ func urlConfig(url string) apiextensionsv1.WebhookClientConfig {
 func TestRestoreConversion(t *testing.T) {
 	one, other := newCA(t, certificates.Lifetime), newCA(t, certificates.Lifetime)
 	none := &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
-	withoutPort := serviceConfig("webhooks")
-	withoutPort.Service.Port = nil
 	withoutPath := serviceConfig("webhooks")
 	withoutPath.Service.Path = nil
 	later := conversionTo(serviceConfig("webhooks"), nil)
@@ -160,7 +158,6 @@ func TestRestoreConversion(t *testing.T) {
 
 		"right":                              {both, conversionTo(serviceConfig("webhooks"), one), service, nil},
 		"right, outside of the cluster":      {both, conversionTo(urlConfig("https://127.0.0.1:9443/convert"), one), local, nil},
-		"right, with the port left out":      {both, conversionTo(withoutPort, one), service, nil},
 		"right, trusts another one as well":  {both, conversionTo(serviceConfig("webhooks"), join(other, one)), service, nil},
 		"a release before the conversion":    {old, none, service, nil},
 		"a release before, nothing declared": {old, nil, service, nil},

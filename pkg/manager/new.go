@@ -36,21 +36,17 @@ const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	// retryPeriod bounds the handover after a clean stop to two seconds: a standby requests the
-	// Lease after one to 2.2 times this period. The leader renews the Lease in this period too.
+	// Lease after one to 2.2 times this period.
 	retryPeriod = 850 * time.Millisecond
-	// shutdownTimeout is less than the Pod's terminationGracePeriodSeconds, because the Lease is
-	// released after it.
-	shutdownTimeout = 8 * time.Second
-	// webhookLinger is the time that the webhooks keep answering during a shutdown, because nodes
-	// take a second or two to update the Service. It is less than the Pod's
-	// terminationGracePeriodSeconds too.
-	webhookLinger = 5 * time.Second
+	// shutdownTimeout is the time until the Lease is released. webhookLinger is the time that the
+	// webhooks keep answering, because nodes take a second or two to update the Service. Both are
+	// less than the Pod's terminationGracePeriodSeconds.
+	shutdownTimeout, webhookLinger = 8 * time.Second, 5 * time.Second
 	// reachPatience bounds the request for the API server's version.
 	reachPatience = 10 * time.Second
 )
 
-// ErrRestart is in the error of a runnable that ends the process cleanly, because only another
-// process can continue.
+// ErrRestart is the error of a runnable that only another process can continue.
 var ErrRestart = errors.New("the process ends, and has to be started again")
 
 // Config has the settings in which operators differ.
@@ -62,8 +58,7 @@ type Config struct {
 	Cache   cache.Options
 	// Mapper returns the mapper of the manager. If it is nil, the manager discovers the kinds.
 	Mapper func(*rest.Config, *http.Client) (meta.RESTMapper, error)
-	// Warmup makes a standby fill its caches, for webhooks that read from them. Otherwise the
-	// informers of controllers start with the election.
+	// Warmup makes a standby fill its caches, for webhooks that read from them.
 	Warmup bool
 	// Guard has the settings of the guard that Options does not have.
 	Guard guard.Options
@@ -76,13 +71,12 @@ type Manager struct {
 	options  *Options
 	webhooks *serving.Webhooks
 	turns    *serving.Turns
-	// live and ready are the checks of /healthz and /readyz. The probes of ctrl.Manager are
-	// disabled.
+	// live and ready are the checks of /healthz and /readyz.
 	live, ready map[string]healthz.Checker
 }
 
 // Connect sets the logger of all packages, and returns the configuration of the cluster after its
-// API server has answered. A wrong address therefore causes one clear error instead of retries.
+// API server has answered, so a wrong address causes one clear error instead of retries.
 func Connect(opts *Options, logger logr.Logger, userAgent string) (*rest.Config, error) {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
@@ -124,14 +118,18 @@ func New(cfg *rest.Config, c Config) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the manager: %w", err)
 	}
-	out := &Manager{
+
+	started := webhooks.StartedChecker()
+	ready := func(request *http.Request) error {
+		if err := lifecycleGuard.Ready(); err != nil {
+			return err
+		}
+		return started(request)
+	}
+	return &Manager{
 		Manager: mgr, Guard: lifecycleGuard, options: opts, webhooks: webhooks, turns: turns,
-		live: map[string]healthz.Checker{}, ready: map[string]healthz.Checker{},
-	}
-	if err := out.AddReadyzCheck("webhooks", lifecycleGuard.Readiness(webhooks.StartedChecker())); err != nil {
-		return nil, fmt.Errorf("failed to add the readiness check: %w", err)
-	}
-	return out, nil
+		live: map[string]healthz.Checker{}, ready: map[string]healthz.Checker{"webhooks": serving.Cached(ready)},
+	}, nil
 }
 
 // AddHealthzCheck adds a check to /healthz. Call it before Start.
@@ -169,8 +167,8 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (ctrl.Manag
 }
 
 // Start runs the guard and the manager, and returns after both and the webhooks have ended. The
-// guard is not a runnable of the manager, because the manager fills its cache first, and that
-// requires the guard. ErrRestart is a clean end: the webhooks keep answering for a while.
+// guard is not a runnable of the manager, which fills its cache first, and that requires the guard.
+// ErrRestart is a clean end.
 func (m *Manager) Start(ctx context.Context) error {
 	if err := m.addPorts(ctx); err != nil {
 		return err

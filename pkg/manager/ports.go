@@ -16,8 +16,7 @@ import (
 // disabled is the address of a port that is not opened.
 const disabled = "0"
 
-// addPorts opens the ports of probes and metrics, and adds their servers to the manager. The
-// manager's own servers have no limits.
+// addPorts opens the ports of probes and metrics, because the manager's own have no limits.
 func (m *Manager) addPorts(ctx context.Context) error {
 	ports := []serving.Port{{Name: "probes", Address: m.options.HealthProbeBindAddress, Handler: serving.NewProbes(m.live, m.ready)}}
 	if m.options.MetricsBindAddress != disabled {
@@ -29,9 +28,6 @@ func (m *Manager) addPorts(ctx context.Context) error {
 	}
 	for _, port := range ports {
 		port.Turns = m.turns
-		if port.Address == disabled {
-			continue
-		}
 		server, err := port.Listen(ctx)
 		if err != nil {
 			return err

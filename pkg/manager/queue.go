@@ -1,31 +1,54 @@
 package manager
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const (
+	// reconcileTimeout bounds one reconcile, so a request without an answer blocks no worker.
+	reconcileTimeout = time.Minute
+	// cacheSyncTimeout bounds the time until a new leader has its caches. After it, another replica
+	// leads, and the API server converts all objects again. With 50,000 NginxOperators, two minutes
+	// are too short on two processors.
+	cacheSyncTimeout = 5 * time.Minute
+	// firstRetry and lastRetry bound the back-off of an object whose reconcile failed.
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// ControllerOptions returns the common options of the controllers. A reconcile ends after a minute.
+// After an error or a panic, it is retried with back-off, from 200 milliseconds to a minute.
+func ControllerOptions() controller.Options {
+	return controller.Options{
+		ReconciliationTimeout: reconcileTimeout,
+		RecoverPanic:          ptr.To(true),
+		NewQueue:              newFairQueue,
+		RateLimiter:           workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
+}
+
+const (
 	// freeShare is the number of requests of a namespace before it loses priority.
 	freeShare = 32
 	// halfLife is the time in which the demand of a namespace decreases by half.
 	halfLife = 10 * time.Second
-	// maxDemands bounds the number of namespaces with a known demand. Above it, namespaces with
-	// almost no demand are removed.
+	// maxDemands is the number of known demands above which the least are forgotten.
 	maxDemands = 4096
 )
 
 // fairQueue is the priority queue of controller-runtime, shared fairly by namespaces: a namespace
-// with more requests gets a lower priority, so no namespace waits for the thousand objects of
-// another one. A namespace loses one step of priority each time its demand doubles. Unchanged
-// objects (the first list, a resync) still have the lowest priority.
+// loses one step of priority each time its demand doubles, so no namespace waits for the thousand
+// objects of another one. Unchanged objects (the first list, a resync) have the lowest priority.
 type fairQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	now func() time.Time
@@ -34,7 +57,7 @@ type fairQueue struct {
 	demands map[string]demand
 }
 
-// demand is the number of requests of a namespace up to a time. Older requests count less.
+// demand is the number of requests of a namespace up to a time, which decays.
 type demand struct {
 	amount float64
 	at     time.Time
@@ -77,18 +100,13 @@ func (q *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcil
 	}
 }
 
-// steps adds a request to the demand of a namespace, and returns the number of priority steps that
-// the namespace has lost.
+// steps counts a request, and returns the priority steps that its namespace has lost.
 func (q *fairQueue) steps(namespace string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	if len(q.demands) >= maxDemands {
-		for key, found := range q.demands {
-			if found.left(now) < 1 {
-				delete(q.demands, key)
-			}
-		}
+		maps.DeleteFunc(q.demands, func(_ string, d demand) bool { return d.left(now) < 1 })
 	}
 	amount := q.demands[namespace].left(now) + 1
 	q.demands[namespace] = demand{amount, now}

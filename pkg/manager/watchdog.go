@@ -10,63 +10,60 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Watchdog lets the liveness probe fail if a reconcile is stuck, or if a leader runs no reconcile
-// although objects wait, so that the kubelet restarts the operator. An operator that waits for the
-// API server, for its cache, or for the leader election is not stuck, because a restart would not
-// help. For the reasons, see docs/adr/0018-a-fleet-that-is-not-reconciled.md.
+// Watchdog lets the liveness probe fail, so that the kubelet restarts the operator, if a reconcile
+// is stuck, or if a leader runs no reconcile although objects wait. For the reasons, see
+// docs/adr/0018-a-fleet-that-is-not-reconciled.md.
 type Watchdog struct {
-	limit time.Duration
-	// idleLimit, elected and waiting are set by WatchQueue.
-	idleLimit time.Duration
-	elected   <-chan struct{}
-	waiting   func() int
+	limit, idleLimit time.Duration
+	elected          <-chan struct{}
+	waiting          func() int
 
 	mu sync.Mutex
-	// ended is the time at which the last reconcile ended, or at which this replica was first seen
-	// to lead.
-	ended   time.Time
-	next    int
-	running map[int]run
+	// ended is the time of the last end of a reconcile, or at which this replica started to lead.
+	ended time.Time
+	// running has the start of each running reconcile, of which an object has one at a time.
+	running map[reconcile.Request]time.Time
 }
 
-type run struct {
-	request reconcile.Request
-	since   time.Time
-}
-
-// NewWatchdog returns a watchdog for which a reconcile is stuck if it takes longer than the limit.
-func NewWatchdog(limit time.Duration) *Watchdog {
-	return &Watchdog{limit: limit, running: map[int]run{}}
+// NewWatchdog returns a watchdog for which a reconcile is stuck after the limit. An elected replica
+// is stuck if no reconcile has ended within the idle limit, not even with an error, while objects
+// wait. The idle limit must be longer than the longest back-off.
+func NewWatchdog(limit, idleLimit time.Duration, elected <-chan struct{}, waiting func() int) *Watchdog {
+	return &Watchdog{
+		limit: limit, idleLimit: idleLimit, elected: elected, waiting: waiting, running: map[reconcile.Request]time.Time{},
+	}
 }
 
 // Watch returns a reconciler that reports to the watchdog.
 func (w *Watchdog) Watch(inner reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		defer w.end(w.begin(request))
+		w.mu.Lock()
+		w.running[request] = time.Now()
+		w.mu.Unlock()
+
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			delete(w.running, request)
+			w.ended = time.Now()
+		}()
 		return inner.Reconcile(ctx, request)
 	})
 }
 
-// WatchQueue lets the check also fail if this replica leads, objects wait, and no reconcile has
-// ended within the limit. A reconcile with an error counts as ended. The limit must be longer than
-// the longest back-off.
-func (w *Watchdog) WatchQueue(limit time.Duration, elected <-chan struct{}, waiting func() int) {
-	w.idleLimit, w.elected, w.waiting = limit, elected, waiting
-}
-
-// Check is a healthz.Checker. It fails if a reconcile is stuck, and names its object, or if objects
-// wait and no reconcile ends.
+// Check is a healthz.Checker. Its error names the stuck object, or the number of waiting objects.
 func (w *Watchdog) Check(*http.Request) error {
 	w.mu.Lock()
-	for _, run := range w.running {
-		if age := time.Since(run.since); age > w.limit {
+	for request, since := range w.running {
+		if age := time.Since(since); age > w.limit {
 			w.mu.Unlock()
-			return fmt.Errorf("reconcile of %s has not ended for %s", run.request, age.Round(time.Second))
+			return fmt.Errorf("reconcile of %s has not ended for %s", request, age.Round(time.Second))
 		}
 	}
 	idle := w.idle()
 	w.mu.Unlock()
-	if w.waiting == nil || idle <= w.idleLimit {
+
+	if idle <= w.idleLimit {
 		return nil
 	}
 	if waiting := w.waiting(); waiting > 0 {
@@ -83,22 +80,7 @@ func (w *Watchdog) idle() time.Duration {
 			w.ended = time.Now()
 		}
 		return time.Since(w.ended)
-	default: // not elected, or no channel
+	default:
 		return 0
 	}
-}
-
-func (w *Watchdog) begin(request reconcile.Request) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.next++
-	w.running[w.next] = run{request, time.Now()}
-	return w.next
-}
-
-func (w *Watchdog) end(id int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.running, id)
-	w.ended = time.Now()
 }

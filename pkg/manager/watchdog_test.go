@@ -17,8 +17,7 @@ import (
 func TestWatchdogFindsALeaderThatDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waiting, elected := 0, make(chan struct{})
-		watchdog := NewWatchdog(time.Minute)
-		watchdog.WatchQueue(10*time.Minute, elected, func() int { return waiting })
+		watchdog := NewWatchdog(time.Minute, 10*time.Minute, elected, func() int { return waiting })
 		watched := watchdog.Watch(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, nil
 		}))
@@ -62,34 +61,32 @@ func TestPanicIsTheErrorOfItsObject(t *testing.T) {
 
 // TestWatchdog verifies that a reconcile is reported as stuck after the limit, and no longer once
 // it ends.
-func TestWatchdog(t *testing.T) { synctest.Test(t, testWatchdog) }
+func TestWatchdog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		watchdog := NewWatchdog(time.Minute, 0, nil, nil)
+		failed, done := errors.New("failed"), make(chan error)
+		watched := watchdog.Watch(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			time.Sleep(2 * time.Minute)
+			return reconcile.Result{}, failed
+		}))
+		go func() {
+			_, err := watched.Reconcile(t.Context(), reconcile.Request{})
+			done <- err
+		}()
 
-func testWatchdog(t *testing.T) {
-	watchdog := NewWatchdog(20 * time.Millisecond)
-	release, failed := make(chan struct{}), errors.New("failed")
-	started, done := make(chan struct{}), make(chan error)
-	watched := watchdog.Watch(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
-		close(started)
-		<-release
-		return reconcile.Result{}, failed
-	}))
-	if err := watchdog.Check(nil); err != nil {
-		t.Errorf("nothing runs: %v", err)
-	}
-	go func() {
-		_, err := watched.Reconcile(context.Background(), reconcile.Request{})
-		done <- err
-	}()
-	<-started
-	time.Sleep(40 * time.Millisecond)
-	if watchdog.Check(nil) == nil {
-		t.Error("a stuck reconcile was not found")
-	}
-	close(release)
-	if err := <-done; !errors.Is(err, failed) {
-		t.Errorf("the error was lost: %v", err)
-	}
-	if err := watchdog.Check(nil); err != nil {
-		t.Errorf("nothing runs any more: %v", err)
-	}
+		time.Sleep(time.Minute)
+		if err := watchdog.Check(nil); err != nil {
+			t.Errorf("within the limit: %v", err)
+		}
+		time.Sleep(time.Second)
+		if watchdog.Check(nil) == nil {
+			t.Error("a stuck reconcile was not found")
+		}
+		if err := <-done; !errors.Is(err, failed) {
+			t.Errorf("the error was lost: %v", err)
+		}
+		if err := watchdog.Check(nil); err != nil {
+			t.Errorf("nothing runs any more: %v", err)
+		}
+	})
 }

@@ -1,7 +1,6 @@
 // Package review answers AdmissionReviews. Any Pod can post one, so each part is bounded before it
-// is decoded, and escaped before it is logged. The handler of controller-runtime reads a body
-// several times, and decodes YAML and Protocol Buffers, whose cost does not depend on their length
-// alone.
+// is decoded, and escaped before it is logged. The handler of controller-runtime decodes YAML and
+// Protocol Buffers, whose cost does not depend on their length alone.
 package review
 
 import (
@@ -29,20 +28,17 @@ type handler struct {
 	logs   *untrusted.Limit
 }
 
-// Handler returns an HTTP handler for a handler that checks the objects of a request with its own
-// bounds before it decodes them.
+// Handler returns an HTTP handler for a handler that bounds the objects before it decodes them.
 func Handler(next admission.Handler) http.Handler {
 	return handler{next, func([]byte) error { return nil }, untrusted.NewLimit()}
 }
 
-// BoundedHandler returns an HTTP handler for any handler. It rejects reviews with an object that
-// exceeds bounds.JSON.
+// BoundedHandler returns an HTTP handler that rejects an object that exceeds bounds.JSON.
 func BoundedHandler(next admission.Handler) http.Handler {
 	return handler{next, bounds.JSON, untrusted.NewLimit()}
 }
 
-// ServeHTTP answers a review. If it cannot, it answers with an HTTP error, and the failurePolicy of
-// the webhook decides.
+// ServeHTTP answers a review, or with an HTTP error, so that the webhook's failurePolicy decides.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	logger := h.logs.Logger(log.FromContext(r.Context())).WithValues("path", r.URL.Path)
 

@@ -5,7 +5,6 @@ import (
 	"crypto"
 	"crypto/tls"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -104,7 +103,7 @@ func (m *mute) Write(p []byte) (int, error) {
 // for one, delay no request if they send the start of a hello or end no handshake.
 func TestIncompleteHandshakesHaveNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		webhooks := newWebhooks(func(http.ResponseWriter, *http.Request) {})
+		webhooks := newWebhooks(nobody)
 		turns := webhooks.port.Turns
 		connect, _, stop := pipedPort(t, webhooks.port)
 		for i := range maxPerAddress - 1 {
@@ -113,14 +112,14 @@ func TestIncompleteHandshakesHaveNoTurn(t *testing.T) {
 				_, _ = conn.Write([]byte("\x16\x03\x01\x02\x00\x01"))
 				continue
 			}
-			go func() { _ = tls.Client(&mute{Conn: conn}, &tls.Config{InsecureSkipVerify: true}).Handshake() }() //nolint:gosec // that of httptest
+			go func() { _ = tls.Client(&mute{Conn: conn}, insecure).Handshake() }()
 		}
 		synctest.Wait()
 		if turns.taken {
 			t.Error("an incomplete handshake has a turn")
 		}
 		began := time.Now()
-		secured := tls.Client(connect("192.0.2.1:2"), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // that of httptest
+		secured := tls.Client(connect("192.0.2.1:2"), insecure)
 		write("POST /validate HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")(t, secured)
 		if _, err := secured.Read(make([]byte, 1)); err != nil || time.Since(began) > 0 {
 			t.Errorf("a request is answered after %s: %v", time.Since(began), err)
@@ -143,15 +142,13 @@ func TestClosedConnectionsLeaveTheirTurns(t *testing.T) {
 				connect, all, stop := pipedPort(t, webhooks.port)
 				turns.taken = true // a turn without end
 				failed := make(chan error, 1)
-				go func() {
-					failed <- tls.Client(connect("192.0.2.1:1"), &tls.Config{InsecureSkipVerify: true}).Handshake() //nolint:gosec // as above
-				}()
+				go func() { failed <- tls.Client(connect("192.0.2.1:1"), insecure).Handshake() }()
 				synctest.Wait()
 				if len(turns.waiting) != 1 || all.count() != 1 {
 					t.Fatalf("%d clients wait on %d connections", len(turns.waiting), all.count())
 				}
 				all.mu.Lock()
-				open := slices.Collect(maps.Keys(all.open))
+				open := slices.Clone(all.open)
 				all.mu.Unlock()
 				for _, c := range open {
 					end(c)
@@ -184,10 +181,7 @@ func TestManyHandshakesAtOnce(t *testing.T) {
 				return own, nil
 			},
 		}})
-		client := func(address string) *tls.Conn {
-			config := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12} //nolint:gosec // that of httptest
-			return tls.Client(connect(address), config)
-		}
+		client := func(address string) *tls.Conn { return tls.Client(connect(address), insecure) }
 		ctx, end := context.WithCancel(t.Context())
 		var attackers, others sync.WaitGroup
 		for range maxPerAddress {
@@ -201,7 +195,7 @@ func TestManyHandshakesAtOnce(t *testing.T) {
 		}
 		time.Sleep(2 * unpaced)
 		turns.mu.Lock()
-		used := turns.all.at(time.Now())
+		used := turns.usage(time.Now())
 		turns.mu.Unlock()
 		if used <= unpaced {
 			t.Error("the attack uses too little time to delay others")

@@ -21,14 +21,12 @@ import (
 const (
 	// waitForMemory bounds the time that a review waits for memory.
 	waitForMemory = 5 * time.Second
-	// transferGrace and transferRate bound the transfers of a slow client. The client of a review
-	// with memory gets transferGrace to send the body and to read the answer, and a second more for
-	// each transferRate bytes. The time of the handler does not count. Every lookAgain, a client
-	// without time is disconnected if another review waits for memory.
+	// The client of a review with memory gets transferGrace to send the body and to read the
+	// answer, and a second more for each transferRate bytes. Every lookAgain, a client without time
+	// is disconnected if another review waits for memory.
 	transferGrace, transferRate = 500 * time.Millisecond, 16 << 20
 	lookAgain                   = 100 * time.Millisecond
-	// rememberedAddresses is more than the number of addresses that can have connections at the
-	// same time.
+	// rememberedAddresses is more than the number of addresses with connections at the same time.
 	rememberedAddresses = 2 * maxConnections
 )
 
@@ -38,8 +36,7 @@ type lane struct {
 	// waiting is the number of reviews that wait for memory.
 	waiting atomic.Int64
 	mu      sync.Mutex
-	// addresses has a *semaphore.Weighted of 1 for each address. Only one review of an address at a
-	// time waits for memory, so the addresses alternate.
+	// addresses has a *semaphore.Weighted of 1 for each address, so that the addresses alternate.
 	addresses *lru.Cache
 	// turns share the processor between reviews with memory.
 	turns *Turns
@@ -58,7 +55,10 @@ func newLane(total int64, turns *Turns) *lane {
 func (l *lane) acquire(ctx context.Context, host string, weight int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitForMemory)
 	defer cancel()
-	first := l.firstOf(host)
+	l.mu.Lock()
+	first := getOrAdd(l.addresses, host, semaphore.NewWeighted(1))
+	l.mu.Unlock()
+
 	if err := first.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -71,28 +71,24 @@ func (l *lane) acquire(ctx context.Context, host string, weight int64) (release 
 	return func() { l.memory.Release(weight) }, nil
 }
 
-// firstOf returns the semaphore of an address.
-func (l *lane) firstOf(host string) *semaphore.Weighted {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if known, found := l.addresses.Get(host); found {
-		return known.(*semaphore.Weighted)
+// getOrAdd returns the value of an address, or adds one. The caller holds a lock.
+func getOrAdd[V any](values *lru.Cache, host string, added *V) *V {
+	if known, isKnown := values.Get(host); isKnown {
+		return known.(*V)
 	}
-	added := semaphore.NewWeighted(1)
-	l.addresses.Add(host, added)
+	values.Add(host, added)
 	return added
 }
 
 // serve calls a handler for a review that has memory and whose first bytes were read.
 func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, first []byte) {
 	defer l.recoverPanic(w, r)
-	client := &transfer{w, r.Body, l, connectionOf(r).abort, transferGrace}
+	client := &transfer{w, r.Body, l, connectionOf(r.Context()).abort, transferGrace}
 	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(first), client))
 	l.turns.serve(whileBusy(next), client, r)
 }
 
-// recoverPanic answers with an HTTP error if a handler panics. The stack is the operator's own
-// text, so it is logged completely.
+// recoverPanic answers with an HTTP error if a handler panics, and logs the complete stack.
 func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	if panicked := recover(); panicked != nil {
 		l.panics.Logger(log.FromContext(r.Context())).Error(fmt.Errorf("panic: %v", panicked), "Failed to answer a review",
@@ -102,9 +98,8 @@ func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 }
 
 // transfer is the body and the answer of a review with memory. It resets the connection when the
-// client has no time left and another review waits: a slow API server without competition is
-// served. A deadline would not suffice: after a failed write, TLS waits five seconds for the
-// client.
+// client has no time left and another review waits. A deadline would not suffice: after a failed
+// write, TLS waits five seconds for the client.
 type transfer struct {
 	http.ResponseWriter
 	io.Reader
@@ -131,8 +126,7 @@ func (t *transfer) measure(move func([]byte) (int, error), p []byte) (int, error
 	return n, err
 }
 
-// resetForOthers resets the connection as soon as another review waits, unless the read or the
-// write has ended.
+// resetForOthers resets the connection as soon as another review waits, until the move ends.
 func (t *transfer) resetForOthers(moving context.Context) {
 	switch {
 	case moving.Err() != nil:

@@ -116,17 +116,14 @@ func TestSteadyClientsAreServed(t *testing.T) {
 func piped(t *testing.T, webhooks *Webhooks) (dial func(address string) *tls.Conn, stop func()) {
 	t.Helper()
 	connect, _, stop := pipedPort(t, webhooks.port)
-	return func(address string) *tls.Conn {
-		config := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12} //nolint:gosec // that of httptest
-		return tls.Client(connect(address), config)
-	}, stop
+	return func(address string) *tls.Conn { return tls.Client(connect(address), insecure) }, stop
 }
 
 // pipedPort is piped for any port, and without TLS on the client's side.
 func pipedPort(t *testing.T, port Port) (connect func(address string) net.Conn, all *listener, stop func()) {
 	t.Helper()
 	inner, ended := make(pipes), make(chan error, 1)
-	all = newListener(inner)
+	all = &listener{Listener: inner}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { ended <- port.server(all).Start(ctx) }()
 	var mu sync.Mutex

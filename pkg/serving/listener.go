@@ -5,56 +5,40 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// maxConnections bounds the connections of a port. maxPerAddress bounds the connections of one
-// address. Both include handshakes. A connection costs up to 60 KiB. An API server opens one for
-// each concurrent review and retains some.
-const maxConnections, maxPerAddress = 512, 192
-
-// replaceable is the time after which a connection can be replaced by another one of its address,
-// or of an address that has about as many. A client that opens connections all the time is refused
-// instead, which costs less than a connection that is replaced during its handshake.
-const replaceable = time.Second
-
-// holdRefused is the time for which a refused connection is neither read nor closed, so that its
-// client cannot open the next one at once: otherwise the operator would mostly refuse connections.
-// maxRefused bounds these connections of a port. One costs about 4 KiB. Envoy's filter
-// connection_limit has the same delay.
 const (
-	holdRefused = time.Second
-	maxRefused  = 2048
+	// maxConnections bounds the connections of a port, and maxPerAddress those of one address. Both
+	// include handshakes. A connection costs up to 60 KiB.
+	maxConnections, maxPerAddress = 512, 192
+	// replaceable is the time after which a connection can be replaced by another one of its
+	// address, or of one that has about as many. Before it, a refusal costs less than a handshake.
+	replaceable = time.Second
+	// holdRefused is the time for which a refused connection is neither read nor closed, so that
+	// its client does not open the next one. maxRefused bounds these connections, of 4 KiB each.
+	holdRefused, maxRefused = time.Second, 2048
 )
 
 // listener accepts a bounded number of connections. At a limit, a new connection replaces the
-// longest-idle connection of the address with the most idle connections. Clients that open
-// connections without using them therefore replace their own, and lock out neither the kubelet nor
-// the API server. A busy connection is never replaced.
+// longest-idle connection of the address with the most idle connections, and never a busy one.
+// Clients that open connections without using them therefore replace their own.
 type listener struct {
 	net.Listener
 
 	mu   sync.Mutex
-	open map[*connection]struct{}
-	// addresses has the addresses with open connections.
-	addresses map[string]*address
+	open []*connection
 	// refused is the number of refused connections that are held.
 	refused atomic.Int64
 }
 
-// address counts the connections of an address.
+// address is the address of connections. idle counts the idle ones, only for replacedBy.
 type address struct {
-	host       string
-	open, idle int
-}
-
-// isBehind reports whether the address has so few idle connections that it still has fewer than the
-// other one after it has replaced one of them. Otherwise both could replace each other's all the
-// time. An address without idle connections always is.
-func (a *address) isBehind(other *address) bool {
-	return a != other && (a.idle == 0 || a.idle+1 < other.idle)
+	host string
+	idle int
 }
 
 // connection is busy while the operator processes its request. While the request waits for memory
@@ -71,10 +55,6 @@ type connection struct {
 	leave   context.CancelFunc
 	// turn ends the turn of a handshake. It is nil if the connection has no turn.
 	turn atomic.Pointer[func()]
-}
-
-func newListener(inner net.Listener) *listener {
-	return &listener{Listener: inner, open: map[*connection]struct{}{}, addresses: map[string]*address{}}
 }
 
 // Accept implements net.Listener.
@@ -111,58 +91,68 @@ func (l *listener) refuse(accepted net.Conn) {
 	})
 }
 
-// enter adds a connection. At a limit, it also returns the connection to replace, or adds nothing
-// if no connection can be replaced.
+// enter adds a connection. At a limit, it returns the one to replace, or nil twice if there is none.
 func (l *listener) enter(accepted net.Conn) (entered, replaced *connection) {
-	now, host := time.Now(), hostOf(accepted.RemoteAddr().String())
+	from, own := &address{host: hostOf(accepted.RemoteAddr().String())}, 0
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	from := l.addresses[host]
-	if from == nil {
-		from = &address{host: host}
+	for _, c := range l.open {
+		if c.from.host == from.host {
+			from, own = c.from, own+1
+		}
 	}
-	if own := from.open >= maxPerAddress; own || len(l.open) >= maxConnections {
-		replaced = l.longestIdle(func(c *connection) bool { return !own || c.from == from })
-		if replaced == nil || now.Sub(replaced.since) < replaceable && !from.isBehind(replaced.from) {
+
+	if own >= maxPerAddress || len(l.open) >= maxConnections {
+		replaced = l.replacedBy(from, own >= maxPerAddress)
+		if replaced == nil {
 			return nil, nil
 		}
 		l.remove(replaced)
 	}
-	entered = &connection{Conn: accepted, of: l, from: from, since: now}
+
+	entered = &connection{Conn: accepted, of: l, from: from, since: time.Now()}
 	entered.context, entered.leave = context.WithCancel(context.Background())
-	l.open[entered], l.addresses[host] = struct{}{}, from
-	from.open++
-	from.idle++
+	l.open = append(l.open, entered)
 	return entered, replaced
 }
 
-// longestIdle returns the longest-idle candidate of the address with the most idle connections, or
-// nil if all are busy. The caller holds the lock.
-func (l *listener) longestIdle(candidate func(*connection) bool) (longest *connection) {
-	for c := range l.open {
-		if c.busy || !candidate(c) {
+// replacedBy returns the connection that a new one from an address replaces, or nil: the
+// longest-idle one of the address with the most idle connections, or of its own. The caller holds
+// the lock. A client can cause calls at any rate, so it counts without a map.
+func (l *listener) replacedBy(from *address, ownOnly bool) (longest *connection) {
+	for _, c := range l.open {
+		c.from.idle = 0
+	}
+	for _, c := range l.open {
+		if !c.busy {
+			c.from.idle++
+		}
+	}
+
+	for _, c := range l.open {
+		if c.busy || ownOnly && c.from != from {
 			continue
 		}
-		if longest == nil || c.from.idle > longest.from.idle || c.from.idle == longest.from.idle && c.since.Before(longest.since) {
+		if longest == nil || c.from.idle > longest.from.idle ||
+			c.from.idle == longest.from.idle && c.since.Before(longest.since) {
 			longest = c
 		}
 	}
-	return longest
+	if longest == nil || time.Since(longest.since) >= replaceable {
+		return longest
+	}
+
+	// An address replaces a newer connection only if it still has fewer idle ones afterwards.
+	// Otherwise, two addresses could replace each other's all the time.
+	if longest.from != from && (from.idle == 0 || from.idle+1 < longest.from.idle) {
+		return longest
+	}
+	return nil
 }
 
 // remove removes a connection, unless it is removed already. The caller holds the lock.
-func (l *listener) remove(c *connection) {
-	if _, found := l.open[c]; !found {
-		return
-	}
-	delete(l.open, c)
-	c.from.open--
-	if !c.busy {
-		c.from.idle--
-	}
-	if c.from.open == 0 {
-		delete(l.addresses, c.from.host)
-	}
+func (l *listener) remove(removed *connection) {
+	l.open = slices.DeleteFunc(l.open, func(c *connection) bool { return c == removed })
 }
 
 // Close implements net.Conn.
@@ -203,8 +193,7 @@ func (c *connection) endTurn() {
 	}
 }
 
-// Read implements net.Conn. It ends the turn of a handshake, because the server now waits for the
-// client.
+// Read implements net.Conn. It ends the turn of a handshake, which now waits for the client.
 func (c *connection) Read(p []byte) (int, error) {
 	c.endTurn()
 	return c.Conn.Read(p)
@@ -217,21 +206,14 @@ func (c *connection) note(busy bool) {
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if _, open := c.of.open[c]; open && c.busy != busy {
-		if busy {
-			c.from.idle--
-		} else {
-			c.from.idle++
-		}
-	}
 	c.busy, c.since = busy, time.Now()
 }
 
 type connectionKey struct{}
 
 // connectionOf returns the connection of a request, or nil in tests that call a handler directly.
-func connectionOf(r *http.Request) *connection {
-	c, _ := r.Context().Value(connectionKey{}).(*connection)
+func connectionOf(ctx context.Context) *connection {
+	c, _ := ctx.Value(connectionKey{}).(*connection)
 	return c
 }
 
@@ -239,10 +221,9 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, unwrap(conn))
 }
 
-// AddressOf returns the IP address of the client of a request, or "" if there is no connection, in
-// tests.
+// AddressOf returns the IP address of the client of a request, or "" in tests without a connection.
 func AddressOf(ctx context.Context) string {
-	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
+	if c := connectionOf(ctx); c != nil {
 		return c.from.host
 	}
 	return ""
@@ -263,8 +244,7 @@ func unwrap(conn net.Conn) *connection {
 	return c
 }
 
-// reset closes a connection immediately. TLS would wait five seconds for a client that does not
-// read.
+// reset closes a connection immediately. TLS would wait five seconds for the client.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

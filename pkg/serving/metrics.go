@@ -23,20 +23,16 @@ import (
 // A request with an unknown token costs the API server a TokenReview, and a SubjectAccessReview if
 // the token is valid.
 const (
-	// addressRate and addressBurst bound the requests per second of one address with unknown
-	// tokens.
+	// addressRate and addressBurst bound the requests per second of an address with unknown tokens.
 	addressRate, addressBurst = 1, 5
-	// strangersRate, strangersBurst, and strangersAtOnce bound the requests of all addresses
-	// without a known token.
+	// strangersRate, strangersBurst, and strangersAtOnce bound those of all unknown addresses.
 	strangersRate, strangersBurst, strangersAtOnce = 10, 20, 4
-	// tokenKnown is the time that a token stays known after an allowed request. The authenticator
-	// caches a token for the same time. addressKnown is the same for an address, and is longer than
-	// the time between two scrapes.
+	// tokenKnown is the time that a token stays known after an allowed request, as in the
+	// authenticator's cache. addressKnown is longer than the time between two scrapes.
 	tokenKnown, addressKnown = time.Minute, 15 * time.Minute
 )
 
-// authLimit bounds the requests that reach an authenticator. Many requests of one address block
-// neither a client with a known token nor a client at another address.
+// authLimit bounds the requests that reach an authenticator.
 type authLimit struct {
 	// known has the tokens and the addresses of allowed requests.
 	known      *utilcache.LRUExpireCache
@@ -45,8 +41,7 @@ type authLimit struct {
 	atOnce     *semaphore.Weighted
 }
 
-// NewMetrics returns the handler of the port: GET /metrics for clients that a filter authenticates
-// and authorizes.
+// NewMetrics returns the handler of GET /metrics for clients that a filter authorizes.
 func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Handler) (http.Handler, error) {
 	limit := &authLimit{
 		known:      utilcache.NewLRUExpireCache(2 * rememberedAddresses),
@@ -104,9 +99,8 @@ func tokenOf(r *http.Request) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", []any{r.Header["Authorization"], r.Header["Sec-Websocket-Protocol"]}))
 }
 
-// MetricsTLS returns a configuration with tls.crt and tls.key of a directory, and reloads them
-// until the context ends. If the directory is "" or has no certificate, the certificate is
-// self-signed.
+// MetricsTLS returns a configuration with tls.crt and tls.key of a directory, reloaded until the
+// context ends, or with a self-signed certificate if the directory is "" or has none.
 func MetricsTLS(ctx context.Context, dir string) (*tls.Config, error) {
 	if dir != "" {
 		watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))

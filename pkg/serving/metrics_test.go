@@ -1,13 +1,7 @@
 package serving
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/client-go/util/keyutil"
 
 	"github.com/example/nginx-operator/pkg/certificates"
 )
@@ -56,7 +48,7 @@ func scrape(handler http.Handler, address, token string) int {
 
 func newMetrics(t *testing.T, a *authenticator) http.Handler {
 	t.Helper()
-	handler, err := NewMetrics(a.filter, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler, err := NewMetrics(a.filter, http.HandlerFunc(nobody))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,38 +171,30 @@ func TestMetricsTLS(t *testing.T) {
 		t.Errorf("the self-signed certificate is %+v, %v", own, err)
 	}
 	dir := t.TempDir()
-	writePair(t, dir, 1)
+	writePair(t, dir)
 	if config, err = MetricsTLS(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
+	first, err := config.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The watch starts some time after MetricsTLS returns.
-	serial := int64(1)
 	eventually(t, func() bool {
-		serial++
-		writePair(t, dir, serial)
-		now, err := config.GetCertificate(nil)
-		return err == nil && now.Leaf.SerialNumber.Int64() > 1
+		writePair(t, dir)
+		next, err := config.GetCertificate(nil)
+		return err == nil && !next.Leaf.Equal(first.Leaf)
 	})
 }
 
-// writePair writes a certificate with a serial number, and its key, to a directory.
-func writePair(t *testing.T, dir string, serial int64) {
+// writePair writes another certificate and its key to a directory.
+func writePair(t *testing.T, dir string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	data, err := certificates.New([]string{"localhost"}, certificates.Lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
-	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": text} {
+	for name, content := range data {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

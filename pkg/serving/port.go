@@ -28,20 +28,19 @@ const (
 	keptIdle = 90 * time.Second
 	// headerBytes bounds the header of a request. A bearer token has at most 2 KiB.
 	headerBytes = 16 << 10
-	// drain is the time for running requests after the server has stopped. The sum of drain and the
-	// linger time of the webhooks is less than the Pod's terminationGracePeriodSeconds.
+	// drain is the time for running requests after the server has stopped. With the linger time of
+	// the webhooks, it is less than the Pod's terminationGracePeriodSeconds.
 	drain = 4 * time.Second
 )
 
-// Port is a port and its handler. It serves HTTP/1.1 only, so a connection has one request at a
-// time.
+// Port is a port and its handler. With HTTP/1.1 only, a connection has one request at a time.
 type Port struct {
 	// Name is used in logs. Address is host:port.
 	Name, Address string
 	// TLS has GetCertificate. It is nil for plain HTTP.
 	TLS     *tls.Config
 	Handler http.Handler
-	// Turns are shared with other ports. If they are nil, the port has its own.
+	// Turns are shared with other ports.
 	Turns *Turns
 }
 
@@ -52,13 +51,10 @@ func (p Port) Listen(ctx context.Context) (*manager.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to listen for %s: %w", p.Name, err)
 	}
-	return p.server(newListener(inner)), nil
+	return p.server(&listener{Listener: inner}), nil
 }
 
 func (p Port) server(listener net.Listener) *manager.Server {
-	if p.Turns == nil {
-		p.Turns = NewTurns()
-	}
 	if p.TLS != nil {
 		config := takeTurns(p.TLS, p.Turns)
 		config.MinVersion, config.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
@@ -78,8 +74,7 @@ func (p Port) server(listener net.Listener) *manager.Server {
 		WriteTimeout:      answered,
 		IdleTimeout:       keptIdle,
 		MaxHeaderBytes:    headerBytes,
-		// Any client can cause these errors at any rate, and choose a part of their text. They are
-		// logged at the debug level.
+		// Any client can cause these errors, and choose a part of their text: the debug level.
 		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(untrusted.NewLimit().Logger(logger)), slog.Level(-1)),
 	}}
 }
@@ -92,8 +87,7 @@ func takeTurns(config *tls.Config, turns *Turns) *tls.Config {
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, take(hello) }
 	certificate := config.GetCertificate
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		// If the server requested a second hello, reading it has ended the turn before the
-		// signature.
+		// If the server requested a second hello, reading it has ended the turn.
 		if err := take(hello); err != nil {
 			return nil, err
 		}
@@ -105,7 +99,7 @@ func takeTurns(config *tls.Config, turns *Turns) *tls.Config {
 // whileBusy marks the connection of a request as busy until the request is answered.
 func whileBusy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		connection := connectionOf(r)
+		connection := connectionOf(r.Context())
 		connection.note(true)
 		defer connection.note(false)
 		next.ServeHTTP(w, r)

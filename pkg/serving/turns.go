@@ -16,29 +16,26 @@ import (
 const (
 	// waitForTurn bounds the wait of a handshake or a request. The API server waits for 5 seconds.
 	waitForTurn = 5 * time.Second
-	// longestTurn is the time after which the next turn starts, even if this one continues. Go's
-	// scheduler then shares the processor. leastTurn is the time that the shortest turn counts.
+	// longestTurn is the time after which the next turn starts, even if this one continues.
+	// leastTurn is the time that the shortest turn counts.
 	longestTurn, leastTurn = 50 * time.Millisecond, 50 * time.Microsecond
 	// credit is the time that an address can use before others, after it used so much less than its
-	// share. 192 handshakes with RSA take about as long.
+	// share: about 192 handshakes with RSA.
 	credit = 500 * time.Millisecond
 	// roundEvery is the number of turns of which one goes round the addresses.
 	roundEvery = 8
 	// usageDecay is the time in which the usage of all addresses decays to a third.
 	usageDecay = 10 * time.Second
-	// unpaced is the usage of all addresses up to which turns follow each other immediately: a
-	// fifth of the processor.
+	// unpaced is the usage, a fifth of the processor, up to which no pauses follow.
 	unpaced = 2 * time.Second
-	// Go reads answers of the API server only while no goroutine is runnable. After turns of
-	// shortestPause or more, a pause of the same length follows, up to longestPause. Linux cannot
-	// wait for events for less than a millisecond.
+	// Go reads answers of the API server only while no goroutine is runnable, so a pause follows
+	// turns of shortestPause or more, of the same length up to longestPause.
 	shortestPause, longestPause = time.Millisecond, 2 * time.Millisecond
 )
 
 // Turns shares the processor between the clients of the ports, one turn at a time. It is start-time
 // fair queueing (Goyal, Vin, and Cheng, 1996): a turn adds its time to the tag of its address, and
-// the next turn goes to the address with the least tag. So addresses with much work get the same
-// time, and an address with little work is the next one. One of roundEvery turns goes round all
+// the next turn goes to the address with the least tag. One of roundEvery turns goes round all
 // addresses, so none waits for the credit of all others.
 type Turns struct {
 	mu sync.Mutex
@@ -47,35 +44,23 @@ type Turns struct {
 	// clients has the *client of each address. waiting has the clients with waiting turns.
 	clients *lru.Cache
 	waiting map[*client]struct{}
-	// virtual is the virtual time: the greatest tag at the start of a turn. passed is the number of
-	// turns that waited.
+	// virtual is the greatest tag at the start of a turn. passed counts the turns that waited.
 	virtual time.Duration
 	passed  int
-	// all is the usage of all addresses. sincePause is the time of the turns since the last pause.
-	all        usage
+	// used is the decaying usage of all addresses as of a time. sincePause is the time of the turns
+	// since the last pause.
+	used       time.Duration
+	asOf       time.Time
 	sincePause time.Duration
 }
 
-// client has the tag of an address, the number of its last turn in the round of all addresses, and
-// its waiting turns in their order. A new or idle address is at most credit behind the virtual
-// time.
+// client has the tag of an address, which is at most credit behind the virtual time, the number of
+// its last turn in the round of all addresses, and its waiting turns in their order.
 type client struct {
 	tag     time.Duration
 	last    int
 	waiting []chan struct{}
 }
-
-// usage is a time that decays, as of a point in time.
-type usage struct {
-	used time.Duration
-	asOf time.Time
-}
-
-func (u *usage) at(now time.Time) time.Duration {
-	return time.Duration(float64(u.used) * math.Exp(-float64(now.Sub(u.asOf))/float64(usageDecay)))
-}
-
-func (u *usage) add(now time.Time, took time.Duration) { u.used, u.asOf = u.at(now)+took, now }
 
 // NewTurns returns unused Turns.
 func NewTurns() *Turns {
@@ -85,7 +70,7 @@ func NewTurns() *Turns {
 // take waits for a turn of an address. The caller calls end once or more.
 func (t *Turns) take(ctx context.Context, host string) (end func(), err error) {
 	t.mu.Lock()
-	own := t.clientAt(host)
+	own := getOrAdd(t.clients, host, &client{})
 	if len(own.waiting) == 0 {
 		own.tag = max(own.tag, t.virtual-credit)
 	}
@@ -116,18 +101,7 @@ func (t *Turns) take(ctx context.Context, host string) (end func(), err error) {
 	return nil, ctx.Err()
 }
 
-// clientAt returns the client at an address. The caller holds the lock.
-func (t *Turns) clientAt(host string) *client {
-	if found, ok := t.clients.Get(host); ok {
-		return found.(*client)
-	}
-	added := &client{}
-	t.clients.Add(host, added)
-	return added
-}
-
-// begin measures a turn. The time of a turn that exceeds longestTurn counts at once, and the rest
-// of it at its end.
+// begin measures a turn. It counts the time of a turn after longestTurn, and the rest at its end.
 func (t *Turns) begin(own *client) (end func()) {
 	since, pass := time.Now(), sync.OnceFunc(t.pass)
 	count := func() {
@@ -136,7 +110,7 @@ func (t *Turns) begin(own *client) (end func()) {
 		took := max(now.Sub(since), leastTurn)
 		since = now
 		own.tag += took
-		t.all.add(now, took)
+		t.used, t.asOf = t.usage(now)+took, now
 		t.sincePause += took
 		t.mu.Unlock()
 		pass()
@@ -148,12 +122,17 @@ func (t *Turns) begin(own *client) (end func()) {
 	})
 }
 
+// usage returns the usage of all addresses. The caller holds the lock.
+func (t *Turns) usage(now time.Time) time.Duration {
+	return time.Duration(float64(t.used) * math.Exp(-float64(now.Sub(t.asOf))/float64(usageDecay)))
+}
+
 // pass starts the next turn, after a pause if one is necessary.
 func (t *Turns) pass() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pause := min(t.sincePause, longestPause)
-	if pause < shortestPause || t.all.at(time.Now()) <= unpaced {
+	if pause < shortestPause || t.usage(time.Now()) <= unpaced {
 		t.next()
 		return
 	}
@@ -194,8 +173,7 @@ func (t *Turns) remove(own *client, i int) {
 	}
 }
 
-// serve calls a handler in a turn of the client. It answers with 429 if the client gets no turn in
-// time.
+// serve calls a handler in a turn of the client, or answers with 429 if it gets none in time.
 func (t *Turns) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	end, err := t.take(r.Context(), hostOf(r.RemoteAddr))
 	if err != nil {
@@ -215,8 +193,7 @@ func refuse(w http.ResponseWriter, message string) {
 // turnKey is the key of the end of a request's turn in its context.
 type turnKey struct{}
 
-// EndTurn ends the turn of a request. A handler calls it before it waits, so that others do not
-// wait with it.
+// EndTurn ends the turn of a request. A handler calls it before it waits.
 func EndTurn(ctx context.Context) {
 	if end, ok := ctx.Value(turnKey{}).(func()); ok {
 		end()

@@ -18,33 +18,23 @@ import (
 )
 
 const (
-	// small is the maximum length of reviews in the lane for small reviews. It is also the part of
-	// a larger body that must arrive before the review reserves memory, so a client that sends
-	// nothing delays no other client. The limit of connections bounds these parts.
+	// small is the maximum length of reviews in the lane for small reviews, and the part of a
+	// larger body that must arrive before the review reserves memory.
 	small = 64 << 10
-	// largestAdmission is two objects of 3 MiB, the largest that the API server accepts, and the
-	// envelope.
-	largestAdmission = 7 << 20
-	// largestConversion is a page of 10,000 objects of 6 KiB, which the API server converts with
-	// one request.
-	largestConversion = 60 << 20
-	// decoded is the memory of a review in multiples of its length. leastDecoded is the memory of
-	// the smallest review.
+	// largestAdmission is two objects of 3 MiB, the API server's limit, and the envelope.
+	// largestConversion is one page of 10,000 objects of 6 KiB.
+	largestAdmission, largestConversion = 7 << 20, 60 << 20
+	// decoded is the memory of a review in multiples of its length, and leastDecoded the least.
 	decoded, leastDecoded = 8, 32 << 10
-	// residentConversion is the memory of the largest conversion. The handler reads, converts, and
-	// writes one object at a time.
+	// residentConversion is the memory of the largest conversion, of one object at a time.
 	residentConversion = 32 << 20
-	// readAdmission and readConversion bound the time to read a body. A conversion converts its
-	// objects during that time.
+	// readAdmission and readConversion bound the time to read, and to convert, a body.
 	readAdmission, readConversion = 10 * time.Second, 30 * time.Second
 )
 
-// Webhooks is the server of the webhooks. No client can use all of its memory or all of its
-// connections.
-//
-// It continues to answer for a while after the manager has stopped: the API server calls it until
-// the nodes have removed the Pod from the Service, and a failed conversion is a failed read. The
-// manager does not wait for it, and releases the Lease immediately.
+// Webhooks is the server of the webhooks. It continues to answer for a while after the manager has
+// stopped, until the nodes have removed the Pod from the Service. The manager does not wait for it,
+// and releases the Lease immediately.
 type Webhooks struct {
 	webhook.Server
 	port           Port
@@ -53,14 +43,12 @@ type Webhooks struct {
 	lingers        atomic.Bool
 	// small, admission, and conversion have the memory for reviews.
 	small, admission, conversion *lane
-	started                      chan struct{}
 	ended                        chan error
 }
 
-// NewWebhooks returns a server at an address (host:port). The configuration needs a certificate. A
-// handler at the conversion path gets a body of at most 60 MiB and can decode 32 MiB at a time. Any
-// other handler gets a body of at most 7 MiB. Small reviews take the turns of all ports. Larger
-// ones have turns of their own, so that no small one waits for them.
+// NewWebhooks returns a server at an address (host:port). A handler at the conversion path gets a
+// body of at most 60 MiB, and any other handler 7 MiB. Reviews larger than 64 KiB have turns of
+// their own, so that no small one waits for them.
 func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPath string, linger time.Duration) *Webhooks {
 	mux, slow := http.NewServeMux(), NewTurns()
 	s := &Webhooks{
@@ -70,17 +58,14 @@ func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPat
 		small:          newLane(32<<20, turns),
 		admission:      newLane(decoded*largestAdmission, slow),
 		conversion:     newLane(2*residentConversion, slow),
-		started:        make(chan struct{}),
 		ended:          make(chan error, 1),
 	}
 	s.port = Port{Name: "webhook", Address: address, TLS: config, Turns: turns, Handler: s.closeWhileItLingers(mux)}
 	return s
 }
 
-// closeWhileItLingers makes clients close their connection after a request that is answered during
-// a shutdown, so that they open the next one to another replica. When the server ends, only
-// connections are left that nobody used for a while. Otherwise the API server would lose each
-// request that it sends at that moment.
+// closeWhileItLingers makes clients that are answered during a shutdown open their next connection
+// to another replica, so that no request is lost when the server ends.
 func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.lingers.Load() {
@@ -90,8 +75,7 @@ func (s *Webhooks) closeWhileItLingers(next http.Handler) http.Handler {
 	})
 }
 
-// Register adds a handler. The handler of an admission.Webhook gets no review that exceeds
-// pkg/bounds.
+// Register adds a handler. That of an admission.Webhook gets no review that exceeds pkg/bounds.
 func (s *Webhooks) Register(path string, hook http.Handler) {
 	if path == s.conversionPath {
 		s.Server.Register(path, s.limit(hook, s.conversion, largestConversion, residentConversion, readConversion))
@@ -103,8 +87,7 @@ func (s *Webhooks) Register(path string, hook http.Handler) {
 	s.Server.Register(path, s.limit(hook, s.admission, largestAdmission, decoded*largestAdmission, readAdmission))
 }
 
-// limit calls the handler for reviews of known length if there is memory for them. The handler
-// reads the body while it arrives.
+// limit calls the handler, while the body arrives, if there is memory for the review.
 func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64, timeout time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength < 0 {
@@ -144,16 +127,11 @@ func (s *Webhooks) Start(ctx context.Context) error {
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	close(s.started)
-	failed := make(chan error, 1)
-	go func() {
-		err := errors.Join(server.Start(serving), server.Server.Close())
-		failed <- err
-		s.ended <- err
-	}()
+	go func() { s.ended <- errors.Join(server.Start(serving), server.Server.Close()) }()
 	select {
-	case err := <-failed:
+	case err := <-s.ended:
 		stop()
+		s.ended <- err // for Wait
 		return err
 	case <-ctx.Done():
 		s.lingers.Store(true)
@@ -168,11 +146,6 @@ func (s *Webhooks) Wait() error { return <-s.ended }
 // StartedChecker returns a check that fails until the server answers a handshake.
 func (s *Webhooks) StartedChecker() healthz.Checker {
 	return func(request *http.Request) error {
-		select {
-		case <-s.started:
-		default:
-			return errors.New("the webhook server has not started")
-		}
 		// The guard checks the certificate.
 		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 		conn, err := dialer.DialContext(request.Context(), "tcp", s.port.Address)

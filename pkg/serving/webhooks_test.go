@@ -133,7 +133,7 @@ func TestClientsDoNotStarveEachOther(t *testing.T) {
 // client can repeat it.
 func TestReviewsWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		webhooks, handler := serve(t, "/convert", func(http.ResponseWriter, *http.Request) {})
+		webhooks, handler := serve(t, "/convert", nobody)
 		if !webhooks.conversion.memory.TryAcquire(2 * residentConversion) {
 			t.Fatal("the memory is in use")
 		}
@@ -153,15 +153,15 @@ func TestWebhooksLinger(t *testing.T) {
 		t.Fatal(err)
 	}
 	webhooks := NewWebhooks(listener.Addr().String(), certified(), NewTurns(), "/convert", 200*time.Millisecond)
-	webhooks.Register("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	webhooks.Register("/validate", http.HandlerFunc(nobody))
 	check := func() error { return webhooks.StartedChecker()(httptest.NewRequest(http.MethodGet, "/readyz", nil)) }
-	if err := check(); err == nil {
-		t.Error("it counts as started before it is")
-	}
 	if err := webhooks.Start(t.Context()); err == nil {
 		t.Error("no error, though the port is taken")
 	}
 	_ = listener.Close()
+	if err := check(); err == nil {
+		t.Error("it counts as started before it is")
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	returned := make(chan error, 1)
 	go func() { returned <- webhooks.Start(ctx) }()

@@ -15,21 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// The functions of this file communicate with the control plane's migrator.
-
-// nudgeInterval is the time between the first and the second nudge of the migrator. Each later
-// interval is twice as long as the one before. Without nudges, the migrator waits up to 17 minutes
-// after a webhook was unavailable for seconds, or while its own cache is behind. A migration that
-// ends after a nudge conflicts with it and starts again. With a constant interval, a migration that
-// takes longer than the interval would never end.
+// nudgeInterval is the time between the first and the second nudge of the migrator. Without nudges,
+// the migrator waits up to 17 minutes after a short outage. Each later interval is twice as long: a
+// migration that ends after a nudge starts again, so one that takes longer than a constant interval
+// would never end.
 const nudgeInterval = 5 * time.Second
 
 // nudges limits how often a migration is nudged.
 type nudges struct {
-	// of is the UID of the StorageVersionMigration.
-	of   types.UID
-	next time.Time
-	// pause is the time between the last nudge and the next.
+	// of is the UID of the StorageVersionMigration. pause is the time from its last nudge to next.
+	of    types.UID
+	next  time.Time
 	pause time.Duration
 }
 
@@ -47,12 +43,11 @@ func (n *nudges) done(now time.Time) {
 	n.next = now.Add(n.pause)
 }
 
-// nudgeAnnotation is an annotation of the StorageVersionMigration. A change of its value makes the
-// migrator reconcile at once.
+// nudgeAnnotation is on the StorageVersionMigration. A change makes the migrator reconcile at once.
 const nudgeAnnotation = "operator.example.com/nudged-at"
 
-// api returns the preferred API of StorageVersionMigrations that the cluster serves. It returns nil
-// if the cluster serves none, or if this release has no manifest.
+// api returns the preferred API of StorageVersionMigrations that the cluster serves, or nil if it
+// serves none, or if this release has no manifest.
 func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 	if r.Manifest == nil {
 		return nil, nil
@@ -82,16 +77,14 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// nudge makes the control plane reconcile a running migration. If a reconcile is in progress,
-// another one follows it.
+// nudge makes the control plane reconcile a running migration.
 func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	over := m.is(conditionSucceeded) || m.is(conditionFailed)
 	now := time.Now()
 	if !m.is(conditionRunning) || over || m.object.GroupVersionKind().Group == kubeMigratorGroup || !r.nudges.due(m.object.GetUID(), now) {
 		return nil
 	}
-	// The migrator first records the resource version of the newest change. Only a later change
-	// wakes it.
+	// Only a change after the resource version that the migrator first records wakes it.
 	since, _, _ := unstructured.NestedString(m.object.Object, "status", "resourceVersion")
 	if since == "" && now.Sub(m.object.GetCreationTimestamp().Time) < nudgeInterval {
 		return nil
@@ -107,9 +100,8 @@ func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	return nil
 }
 
-// wake rewrites one object. The migrator starts when its cache has a change of an object that is
-// newer than the migration. Without any write, it waits up to a minute for a bookmark, so a failure
-// here only costs time.
+// wake rewrites one object, because the migrator waits for a change that is newer than the
+// migration, or up to a minute for a bookmark. So a failure here only costs time.
 func (r *Reconciler) wake(ctx context.Context) {
 	namespaces := r.Namespaces
 	if len(namespaces) == 0 {
@@ -127,11 +119,11 @@ func (r *Reconciler) wake(ctx context.Context) {
 		if err == nil {
 			err = rewriter.one(ctx, &page.Items[0])
 		}
-		if err != nil {
-			log.FromContext(ctx).V(1).Info("No object could be written to wake the control plane", "why", err.Error())
-			continue // the operator can lack the permission in one namespace
+		if err == nil {
+			return
 		}
-		return
+		// The operator can lack the permission in one namespace.
+		log.FromContext(ctx).V(1).Info("No object could be written to wake the control plane", "why", err.Error())
 	}
 }
 
@@ -148,11 +140,10 @@ func (r *Reconciler) remove(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// listen logs the migrator's message for the running migration whenever the message changes. The
-// message contains the progress and the errors.
+// listen logs each new message of the migrator, which has the progress and the errors.
 func (r *Reconciler) listen(ctx context.Context, m *migration) {
-	if said := m.message(conditionRunning); said != r.heard {
-		r.heard = said
-		log.FromContext(ctx).Info("The control plane migrates", "says", said)
+	if message := m.message(conditionRunning); message != r.heard {
+		r.heard = message
+		log.FromContext(ctx).Info("The control plane migrates", "says", message)
 	}
 }

@@ -13,21 +13,19 @@ import (
 
 const manifestKind = "StorageVersionMigration"
 
-// kubeMigratorGroup is the API group of kube-storage-version-migrator. Its spec.resource also has
-// the version.
+// kubeMigratorGroup is of kube-storage-version-migrator, whose spec.resource also has the version.
 const kubeMigratorGroup = "migration.k8s.io"
 
-// apis are the APIs of StorageVersionMigrations, in the order of preference: Kubernetes 1.37,
-// Kubernetes 1.35 and 1.36, and kube-storage-version-migrator.
+// apis are the APIs of StorageVersionMigrations by preference: of Kubernetes 1.37, of Kubernetes
+// 1.35 and 1.36, and of kube-storage-version-migrator.
 var apis = []schema.GroupVersionKind{
 	{Group: "storagemigration.k8s.io", Version: "v1", Kind: manifestKind},
 	{Group: "storagemigration.k8s.io", Version: "v1beta1", Kind: manifestKind},
 	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
 }
 
-// Load reads the StorageVersionMigration of a CRD from a file. Its API is
-// storagemigration.k8s.io/v1, and its name that of the CRD. Errors name the file and, for a wrong
-// value, the field.
+// Load reads the StorageVersionMigration of a CRD, which has its name, from a file. Errors name the
+// file and, for a wrong value, the field.
 func Load(file, crd string) (*unstructured.Unstructured, error) {
 	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
 	if err != nil {
@@ -37,15 +35,12 @@ func Load(file, crd string) (*unstructured.Unstructured, error) {
 	if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
 		return nil, fmt.Errorf("failed to read the storage migration in %s: %w", file, err)
 	}
-	field := func(path ...string) string {
-		value, _, _ := unstructured.NestedString(object.Object, path...)
-		return value
-	}
-	group, resource := field("spec", "resource", "group"), field("spec", "resource", "resource")
+
+	resource, _, _ := unstructured.NestedStringMap(object.Object, "spec", "resource")
 	for _, want := range []struct{ field, is, want string }{
 		{"kind", object.GetKind(), manifestKind},
 		{"metadata.name", object.GetName(), crd},
-		{"spec.resource", resource + "." + group, crd},
+		{"spec.resource", resource["resource"] + "." + resource["group"], crd},
 	} {
 		if want.is != want.want {
 			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
@@ -54,8 +49,7 @@ func Load(file, crd string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// forCRD returns the manifest as an object of an API, for the current generation of a CRD. The CRD
-// owns the object, so the object is deleted with the CRD.
+// forCRD returns the manifest as an object of an API, owned by a CRD, for its current generation.
 func forCRD(
 	manifest *unstructured.Unstructured, api schema.GroupVersionKind, crd *apiextensionsv1.CustomResourceDefinition,
 ) (*unstructured.Unstructured, error) {

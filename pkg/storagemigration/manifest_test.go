@@ -1,6 +1,7 @@
 package storagemigration
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,13 +31,8 @@ func TestManifest(t *testing.T) {
 			want["version"] = newer
 		}
 		got, _, err := unstructured.NestedStringMap(object.Object, "spec", "resource")
-		if err != nil || len(got) != len(want) {
+		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("%s: spec.resource is %v, %v", api, got, err)
-		}
-		for key, value := range want {
-			if got[key] != value {
-				t.Errorf("%s: spec.resource.%s is %q", api, key, got[key])
-			}
 		}
 		made, err := newMigration(object)
 		if err != nil || made.crd != theUID || made.generation != "7" || object.GetAPIVersion() != api.GroupVersion().String() {

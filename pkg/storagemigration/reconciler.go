@@ -1,6 +1,14 @@
+// Package storagemigration migrates stored objects to the storage version of the CRD after an
+// upgrade has changed it. The elected leader uses the cluster's migrator (StorageVersionMigration,
+// KEP-4192), or rewrites the objects itself. The migration is complete when status.storedVersions of
+// the CRD lists the storage version only. It is not pruned while an object is stored in another one.
+//
+// Each reconcile evaluates the CRD and the StorageVersionMigration in the cluster, so another leader
+// can continue at any point. For the reasons, see docs/adr/0015-storage-migration.md.
 package storagemigration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +22,12 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -50,10 +62,8 @@ type Reconciler struct {
 	// rewrites the objects itself.
 	Manifest *unstructured.Unstructured
 	// Namespaces are the namespaces in which the operator may read and write the objects, or empty
-	// for all namespaces.
-	Namespaces []string
-	// ClusterRole is the name of the operator's role, for the error of an operator that may not
-	// list the objects of all namespaces.
+	// for all namespaces. ClusterRole is the operator's role, for the error if that is too few.
+	Namespaces  []string
 	ClusterRole string
 	Recorder    events.EventRecorder
 	Condition   Condition
@@ -62,26 +72,21 @@ type Reconciler struct {
 	progress
 }
 
-// progress avoids requests and repeated reports. A new leader starts without it and sends a few
-// more.
+// progress avoids requests and repeated reports. A new leader starts without it.
 type progress struct {
-	// settled is true if all objects are stored in the target version. Then a reconcile only reads
-	// the CRD.
+	// settled is true if all objects are stored in the target version, so only the CRD is read.
 	settled bool
 	// generation is the UID and generation of the CRD. since is when this process first saw them.
 	generation string
 	since      time.Time
 	// began is when this process first saw that there is something to migrate.
 	began time.Time
-	// ownRewrite is the progress of the operator's own rewrite of the objects for this generation.
-	// problem is the last reported failure.
-	ownRewrite rewriteProgress
-	problem    string
-	// heard is the last message of the control plane about its running migration.
-	heard string
-	// nudges limits how often the control plane is nudged. woken is the continue token of the
-	// object list, from which the next nudge takes an object to rewrite. wokenIn counts the lists,
-	// one for each namespace.
+	// ownRewrite is the operator's own rewrite for this generation. problem is the last reported
+	// failure, and heard the last message of the control plane about its running migration.
+	ownRewrite     rewriteProgress
+	problem, heard string
+	// nudges limits how often the control plane is nudged. The next nudge rewrites the object at
+	// the continue token woken. wokenIn counts the lists, one for each namespace.
 	nudges  nudges
 	woken   string
 	wokenIn int
@@ -95,31 +100,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	next := decide(s, time.Now())
 	log.FromContext(ctx).V(1).Info("Looked at the storage", "next", next, "storedVersions", s.crd.Status.StoredVersions)
+
 	// Set the condition first, so that OLM does not replace the operator during the step. The
 	// migration continues even if the condition cannot be written.
 	report := r.report(ctx, s, next)
-	again, err := r.act(ctx, s, next)
+	requeueAfter, err := r.act(ctx, s, next)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, report)
 	}
 	if report != nil {
 		log.FromContext(ctx).Info("Trying again to tell OLM", "reason", report.Error())
-		if again == 0 {
-			again = conditionRetry
-		}
+		requeueAfter = cmp.Or(requeueAfter, conditionRetry)
 	}
-	return reconcile.Result{RequeueAfter: again}, nil
+	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }
 
-// observe reads the CRD and, if it is needed, the StorageVersionMigration. It returns nil if there
-// is no CRD.
+// observe reads the CRD, or returns nil if it is gone, and the StorageVersionMigration if needed.
 func (r *Reconciler) observe(ctx context.Context, name string) (*situation, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if now := string(crd.UID) + "/" + generationOf(crd); now != r.generation {
-		r.generation, r.since, r.ownRewrite = now, time.Now(), rewriteProgress{}
+	if generation := string(crd.UID) + "/" + generationOf(crd); generation != r.generation {
+		r.generation, r.since, r.ownRewrite = generation, time.Now(), rewriteProgress{}
 	}
 	s := &situation{crd: crd, settledFor: time.Since(r.since), target: r.Target.Version, unverified: !r.began.IsZero()}
 	if storedVersion(crd) != s.target || r.settled && s.pruned() {
@@ -185,25 +188,24 @@ func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 	if err := rewriter.rewrite(ctx, &r.ownRewrite); err != nil {
 		return r.failed(ctx, s, r.withRemedy(err))
 	}
-	failed, before := r.ownRewrite.failed, r.ownRewrite.reported
+	failed, reported := r.ownRewrite.failed, r.ownRewrite.reported
 	r.ownRewrite.reported = failed
 	r.Metrics.Unmigrated(len(failed))
 	if len(failed) > 0 {
-		r.nameRefused(ctx, failed, before)
+		r.nameRefused(ctx, failed, reported)
 		return r.failed(ctx, s, describe(failed))
 	}
 	log.FromContext(ctx).Info("Rewrote the stored objects", "objects", r.ownRewrite.rewritten)
-	// Delete the StorageVersionMigration before pruning. If the process ends in between, the
-	// migration starts over. In the other order, the failed StorageVersionMigration would look as
-	// if it had pruned the versions.
+
+	// Delete the StorageVersionMigration before pruning. If the process ends in between, a failed
+	// StorageVersionMigration would look as if it had pruned the versions.
 	if err := r.remove(ctx, s); err != nil {
 		return err
 	}
 	return r.prune(ctx, s)
 }
 
-// withRemedy adds the remedy to the error of an operator that may not list the objects of all
-// namespaces.
+// withRemedy adds the remedy to the error of an operator that may not list all objects.
 func (r *Reconciler) withRemedy(err error) error {
 	if len(r.Namespaces) == 0 || !apierrors.IsForbidden(err) {
 		return err
@@ -226,24 +228,39 @@ func whyRewrite(s *situation) string {
 // the one for which the objects were rewritten.
 func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		now := &apiextensionsv1.CustomResourceDefinition{}
-		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.crd), now); err != nil {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.crd), crd); err != nil {
 			return fmt.Errorf("failed to read the CRD: %w", err)
 		}
-		if now.UID != s.crd.UID || now.Generation != s.crd.Generation {
+		if crd.UID != s.crd.UID || crd.Generation != s.crd.Generation {
 			log.FromContext(ctx).Info("The CRD changed during the migration, restarting it")
 			return nil
 		}
-		return r.setStoredVersions(ctx, now, []string{s.target})
+		return r.setStoredVersions(ctx, crd, []string{s.target})
 	})
 }
 
-// setStoredVersions writes status.storedVersions. It fails with a conflict if the CRD has changed
-// since it was read.
+// setStoredVersions writes status.storedVersions, unless the CRD has changed since it was read.
 func (r *Reconciler) setStoredVersions(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, versions []string) error {
 	crd.Status.StoredVersions = versions
 	if err := r.Client.Status().Update(ctx, crd); err != nil {
 		return fmt.Errorf("failed to write status.storedVersions of the CRD: %w", err)
 	}
 	return nil
+}
+
+// firstRetry and lastRetry bound the back-off of a failed reconcile.
+const firstRetry, lastRetry = time.Second, time.Minute
+
+// SetupWithManager adds the controller to the manager. The manager's cache must contain no other
+// CRD than the CRD of the API.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	return builder.ControllerManagedBy(mgr).
+		Named("storagemigration").
+		For(&apiextensionsv1.CustomResourceDefinition{}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
 }

@@ -4,38 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Reasons of the Events on the CRD. ReasonFailed is also the reason of the Events on refused
-// objects.
+// Reasons of the Events on the CRD and on refused objects, and of the OperatorCondition Upgradeable:
+// ReasonIdle for True, and ReasonMigrating and ReasonFailed for False.
 const (
 	ReasonStarted   = "StorageMigrationStarted"
 	ReasonSucceeded = "StorageMigrationSucceeded"
 	ReasonFailed    = "StorageMigrationFailed"
-)
-
-// Reasons of the OperatorCondition Upgradeable. ReasonIdle is for True. ReasonMigrating and
-// ReasonFailed are for False.
-const (
 	ReasonIdle      = "Idle"
 	ReasonMigrating = "MigratingStorage"
 )
 
-const (
-	// namedAtOnce is the number of refused objects that get an Event and a log message per
-	// reconcile. namedInMessage is the number of refused objects that a message names.
-	namedAtOnce    = 20
-	namedInMessage = 3
-)
+// namedAtOnce refused objects are reported per reconcile. A message names namedInMessage of them.
+const namedAtOnce, namedInMessage = 20, 3
 
-// report updates the metrics and the OperatorCondition for the next action. It logs the start and
-// the end of a migration once, with an Event for each.
+// report updates the metrics and the OperatorCondition for the next action. It reports the start and
+// the end of a migration once.
 func (r *Reconciler) report(ctx context.Context, s *situation, next action) error {
 	if next != actNothing {
 		r.settled = false
@@ -79,11 +72,10 @@ func (r *Reconciler) event(ctx context.Context, s *situation, kind, reason, mess
 // failed reports an incomplete migration and returns the error that causes a retry.
 func (r *Reconciler) failed(ctx context.Context, s *situation, err error) error {
 	r.Metrics.Finished(false)
-	news := r.problem != err.Error()
-	r.problem = err.Error()
-	if !news {
+	if r.problem == err.Error() {
 		return err
 	}
+	r.problem = err.Error()
 	r.event(ctx, s, corev1.EventTypeWarning, ReasonFailed, r.problem)
 	return errors.Join(err, r.holdOff(ctx, s.target))
 }
@@ -101,19 +93,14 @@ func describe(failed []refused) error {
 	return fmt.Errorf("%d objects could not be rewritten, and the operator retries: %s%s", len(failed), strings.Join(names, "; "), more)
 }
 
-// nameRefused logs refused objects and sends an Event on each, unless they were refused for the
-// same reason before.
-func (r *Reconciler) nameRefused(ctx context.Context, failed, before []refused) {
-	known := map[string]bool{}
-	for _, f := range before {
-		known[f.String()] = true
+// nameRefused reports each refused object, unless it was refused for the same reason before.
+func (r *Reconciler) nameRefused(ctx context.Context, failed, reported []refused) {
+	known := sets.New[string]()
+	for _, f := range reported {
+		known.Insert(f.String())
 	}
-	named := 0
-	for _, f := range failed {
-		if known[f.String()] || named == namedAtOnce {
-			continue
-		}
-		named++
+	unreported := slices.DeleteFunc(slices.Clone(failed), func(f refused) bool { return known.Has(f.String()) })
+	for _, f := range unreported[:min(len(unreported), namedAtOnce)] {
 		log.FromContext(ctx).Error(f.err, "Failed to rewrite an object", "namespace", f.object.Namespace, "name", f.object.Name)
 		r.Recorder.Eventf(f.object, nil, corev1.EventTypeWarning, ReasonFailed, "Migrate",
 			"the object cannot be stored as %s, so this release of the operator cannot finish its upgrade: %v", r.Target.Version, f.err)

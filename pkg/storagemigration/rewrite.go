@@ -16,23 +16,20 @@ import (
 )
 
 const (
-	// pageSize is the number of objects per list request. etcd stores objects of up to 1.5 MiB, and
-	// almost all of that can be metadata, for example labels. So the answer takes at most 75 MiB,
-	// and about the same again while it is decoded. The operator may use 512 MiB. A larger page
-	// would not save much: 50 objects need 50 writes.
+	// pageSize is the number of objects per list request. An object can have 1.5 MiB of metadata,
+	// so the answer takes at most 75 MiB, and about the same again while it is decoded. The
+	// operator may use 512 MiB.
 	pageSize = 50
-	// rewritesAtOnce is the number of concurrent writes. The API server's flow control throttles
-	// the client if that is too much.
+	// rewritesAtOnce is the number of concurrent writes.
 	rewritesAtOnce = 4
 	// hopelessAfter is the number of consecutive transient errors after which a rewrite stops. So
 	// many point to the API server and not to the objects.
 	hopelessAfter = 20
-	// progressInterval is the interval of the progress messages in the log during a long rewrite.
+	// progressInterval is the interval of the progress messages in the log.
 	progressInterval = 10 * time.Second
 )
 
-// rewriter writes objects without a change, so that the API server encodes them in its current
-// storage version.
+// rewriter writes objects without a change, so that they are stored in the current version.
 type rewriter struct {
 	client client.Client
 	kind   schema.GroupVersionKind
@@ -51,8 +48,7 @@ func (r refused) String() string {
 }
 
 // page reads a page of objects with their identities and resource versions only. The token is ""
-// for the first page. If the token has expired, because etcd was compacted, page continues with the
-// new token that the API server returns.
+// for the first page. If it has expired, page continues with the API server's new token.
 func (r *rewriter) page(ctx context.Context, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 	read := func(token string) (*metav1.PartialObjectMetadataList, error) {
 		list := &metav1.PartialObjectMetadataList{}
@@ -69,22 +65,20 @@ func (r *rewriter) page(ctx context.Context, limit int64, token string) (*metav1
 	return list, err
 }
 
-// identity returns the fields of an object that a rewrite and an Event need. A failed object is
-// kept until it is rewritten, and other metadata can have hundreds of kilobytes. The items of a
-// list have no apiVersion and kind.
+// identity returns the fields of an object that a rewrite and an Event need. Other metadata can have
+// hundreds of kilobytes. The items of a list have no apiVersion and kind.
 func identity(kind schema.GroupVersionKind, object *metav1.PartialObjectMetadata) metav1.PartialObjectMetadata {
-	out := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+	identified := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: object.Namespace, Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,
 	}}
-	out.SetGroupVersionKind(kind)
-	return out
+	identified.SetGroupVersionKind(kind)
+	return identified
 }
 
-// one rewrites an object with a patch of its status that changes nothing. The operator needs the
-// permission for that anyway. The patch skips the validation of the spec, so an object that would
-// be rejected today can still be migrated. A changed or deleted object needs no rewrite, because a
-// change is stored in the current storage version. A denied patch rewrites nothing, whatever its
-// code.
+// one rewrites an object with a patch of its status that changes nothing, for which the operator has
+// the permission, and which skips the validation of the spec. A changed or deleted object needs no
+// rewrite, because a change is stored in the current storage version. A denied patch rewrites
+// nothing, whatever its code.
 func (r *rewriter) one(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, object.ResourceVersion)
 	target := &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,7 @@ func newScheme() *runtime.Scheme {
 
 func newWidget(name string) *metav1.PartialObjectMetadata {
 	widget := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	widget.Labels = map[string]string{"a": "b"}
 	widget.SetGroupVersionKind(widgetKind)
 	return widget
 }
@@ -90,23 +92,13 @@ func TestRefusedObjectsAreNamed(t *testing.T) {
 	if failed := p.failed; len(failed) != 2 || !strings.HasPrefix(failed[0].String(), "shop/web-004: ") ||
 		!strings.Contains(failed[1].String(), "shop/web-007: ") || !strings.Contains(failed[1].String(), "a policy") {
 		t.Errorf("refused: %v", failed)
+	} else if object := failed[0].object; object.Labels != nil || object.GroupVersionKind() != widgetKind {
+		t.Errorf("more than the identity is kept, or less: %v", object)
 	}
 	// Only the refused objects are retried.
 	err = r.rewrite(t.Context(), &p)
 	if err != nil || writes.Load() != 32 || len(p.failed) != 2 {
 		t.Errorf("the second time %d writes in all, %v, %v", writes.Load(), p.failed, err)
-	}
-}
-
-// TestHopelessRewriteEnds verifies that a rewrite ends before it has tried all objects if the API
-// server stores none.
-func TestHopelessRewriteEnds(t *testing.T) {
-	r, writes := rewriterWith(t, 100, func(string) error { return apierrors.NewInternalError(errors.New("no webhook answers")) })
-	if err := r.rewrite(t.Context(), &rewriteProgress{}); err == nil || !strings.Contains(err.Error(), "no webhook answers") {
-		t.Errorf("error %v", err)
-	}
-	if n := writes.Load(); n < hopelessAfter || n >= hopelessAfter+2*rewritesAtOnce {
-		t.Errorf("%d writes", n)
 	}
 }
 
@@ -136,5 +128,59 @@ func TestDescribe(t *testing.T) {
 		"shop/web-0: refused; shop/web-1: refused; shop/web-2: refused; and 2 more"
 	if got := describe(failed).Error(); got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestWakeInNamespaces verifies that an operator for some namespaces wakes the migrator with an
+// object of these namespaces, and passes over a namespace without objects.
+func TestWakeInNamespaces(t *testing.T) {
+	for name, test := range map[string]struct{ namespaces, lists, writes []string }{
+		"all namespaces":  {nil, []string{"", ""}, []string{"shop/web", "shop/web"}},
+		"some namespaces": {[]string{"empty", "shop"}, []string{"empty", "shop", "empty", "shop"}, []string{"shop/web", "shop/web"}},
+		"no objects":      {[]string{"empty"}, []string{"empty", "empty"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lists, writes []string
+			objects := fake.NewClientBuilder().WithScheme(newScheme()).
+				WithObjects(newWidget("web")).
+				WithInterceptorFuncs(interceptor.Funcs{
+					List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+						lists = append(lists, (&client.ListOptions{}).ApplyOptions(options).Namespace)
+						return c.List(ctx, list, options...)
+					},
+					SubResourcePatch: func(
+						_ context.Context, _ client.Client, _ string, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption,
+					) error {
+						writes = append(writes, client.ObjectKeyFromObject(object).String())
+						return nil
+					},
+				}).Build()
+			r := &Reconciler{Client: objects, Target: widgetKind, Namespaces: test.namespaces}
+			r.wake(t.Context())
+			r.wake(t.Context())
+			if !slices.Equal(lists, test.lists) || !slices.Equal(writes, test.writes) {
+				t.Errorf("lists in %q, writes of %q", lists, writes)
+			}
+		})
+	}
+}
+
+// TestRemedyForSomeNamespaces verifies that an operator for some namespaces, which may not list all
+// objects, names the missing permission. Other errors and other operators get no remedy.
+func TestRemedyForSomeNamespaces(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("at the cluster scope"))
+	for name, test := range map[string]struct {
+		namespaces []string
+		err        error
+		remedy     bool
+	}{
+		"some namespaces": {[]string{"shop"}, forbidden, true},
+		"all namespaces":  {nil, forbidden, false},
+		"another error":   {[]string{"shop"}, errors.New("timeout"), false},
+	} {
+		err := (&Reconciler{Namespaces: test.namespaces, ClusterRole: "manager"}).withRemedy(test.err)
+		if !errors.Is(err, test.err) || strings.Contains(err.Error(), "bind ClusterRole manager to") != test.remedy {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -21,21 +21,17 @@ const (
 	conditionFailed    = "Failed"
 )
 
-// generationAnnotation is an annotation of the StorageVersionMigration with the generation of the
-// CRD for which it was created. While the CRD has that generation, the result of the migration
-// applies to the current storage version.
+// generationAnnotation is on the StorageVersionMigration, with the generation of the CRD for which
+// it was created. While the CRD has that generation, the result applies to its storage version.
 const generationAnnotation = "operator.example.com/definition-generation"
 
 const (
-	// settleTime is how long a CRD must be unchanged before the migration starts. By then, every
-	// API server has read the CRD, so none writes the previous version any more, and OLM has
-	// completed its part of the upgrade.
+	// settleTime is how long a CRD must be unchanged before the migration starts. By then, no API
+	// server writes the previous version, and OLM has completed its part of the upgrade.
 	settleTime = 5 * time.Second
-	// pruneTime is the time for the control plane to prune status.storedVersions after its migrator
-	// has finished.
+	// pruneTime is the time for the control plane to prune status.storedVersions at the end.
 	pruneTime = 10 * time.Second
-	// unattendedAfter is the age at which a StorageVersionMigration without conditions counts as
-	// ignored by every migrator.
+	// unattendedAfter is the age from which no migrator processes an object without conditions.
 	unattendedAfter = time.Minute
 )
 
@@ -50,8 +46,7 @@ type situation struct {
 	// object in it. Each is nil if it does not exist or is not needed.
 	migrator  *schema.GroupVersionKind
 	migration *migration
-	// unverified is true if this process has seen that there is something to migrate, but not that
-	// the migration is complete.
+	// unverified is true if this process has seen an incomplete migration, but not its end.
 	unverified bool
 }
 
@@ -92,8 +87,7 @@ func (m *migration) message(condition string) string {
 	return ""
 }
 
-// finishing reports whether the migration has ended, but the control plane may still update the
-// CRD.
+// finishing reports whether the migration has ended, but the control plane may still write the CRD.
 func (m *migration) finishing(now time.Time) bool {
 	for _, end := range []string{conditionSucceeded, conditionFailed} {
 		if found := meta.FindStatusCondition(m.conditions, end); found != nil && found.Status == metav1.ConditionTrue {
@@ -118,23 +112,21 @@ func (s *situation) pruned() bool {
 	return slices.Equal(s.crd.Status.StoredVersions, []string{s.target})
 }
 
-// action is the result of a reconcile's decision.
+// action is the next step of a migration.
 type action string
 
 const (
-	// actNothing means that all objects are stored in the target version, or that another release
-	// owns the CRD.
+	// actNothing is for a complete migration, and for the CRD of another release.
 	actNothing action = "nothing"
 	// actSettle waits until the CRD has been unchanged for settleTime. actWait waits for the
 	// control plane.
 	actSettle action = "settle"
 	actWait   action = "wait"
-	// actCreate creates the StorageVersionMigration. actDelete deletes a StorageVersionMigration
-	// whose result does not apply to the current CRD.
+	// actCreate creates the StorageVersionMigration. actDelete deletes one whose result does not
+	// apply to the current CRD.
 	actCreate action = "create"
 	actDelete action = "delete"
-	// actRewrite rewrites the objects and then prunes status.storedVersions. actPrune only prunes
-	// it.
+	// actRewrite rewrites the objects and then prunes status.storedVersions. actPrune only prunes.
 	actRewrite action = "rewrite"
 	actPrune   action = "prune"
 	// actRestore adds versions to status.storedVersions that the control plane pruned although
@@ -173,8 +165,7 @@ func decideOn(m *migration, s *situation, now time.Time) action {
 	case m.is(conditionSucceeded):
 		return decideOnSucceeded(m, s)
 	case s.pruned():
-		// If an earlier migration of the same CRD pruned, Kubernetes 1.37 prunes at the start of
-		// the next one.
+		// Kubernetes 1.37 prunes at the start if an earlier migration of the same CRD pruned.
 		return actRestore
 	case len(m.conditions) == 0 && now.Sub(m.object.GetCreationTimestamp().Time) > unattendedAfter:
 		return actRewrite
@@ -186,8 +177,7 @@ func decideOnSucceeded(m *migration, s *situation) action {
 	same := m.generation == generationOf(s.crd)
 	switch {
 	case s.pruned() && !same && s.unverified:
-		// The control plane pruned at the start of the migration, and the CRD has changed since
-		// then.
+		// The control plane pruned at the start, and the CRD has changed since then.
 		return actRestore
 	case s.pruned():
 		return actNothing

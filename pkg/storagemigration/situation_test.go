@@ -76,91 +76,67 @@ func TestDecide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finishing := migrationOf("7", time.Minute, conditionRunning, conditionSucceeded)
-	failing := migrationOf("7", time.Minute, conditionRunning, conditionFailed)
-	others := migrationOf("7", time.Minute, conditionSucceeded)
+	ended := func(generation string, conditions ...string) *migration {
+		return migrationOf(generation, time.Minute, conditions...)
+	}
+	finishing, failing := ended("7", conditionRunning, conditionSucceeded), ended("7", conditionRunning, conditionFailed)
+	others := ended("7", conditionSucceeded)
 	others.crd = "another CRD"
+	unpruned := ended("7", conditionRunning, conditionSucceeded)
+	for i := range unpruned.conditions {
+		unpruned.conditions[i].LastTransitionTime = metav1.NewTime(now.Add(-pruneTime))
+	}
 	going := migrationOf("7", time.Second, conditionRunning)
 	gone := metav1.NewTime(now)
 	going.object.SetDeletionTimestamp(&gone)
 
+	mixed, pruned := crdOf(newer, older, newer), crdOf(newer, newer)
 	for name, test := range map[string]struct {
 		situation situation
-		later     time.Duration
 		want      action
 	}{
-		"the release before's CRD":   {situation: situation{crd: crdOf(older, older), settledFor: time.Hour}, want: actNothing},
-		"all stored as it should be": {situation: situation{crd: crdOf(newer, newer)}, want: actNothing},
-		"flipped just now":           {situation: situation{crd: crdOf(newer, older, newer), migrator: &apis[0]}, want: actSettle},
-		"flipped and settled": {
-			situation: situation{crd: crdOf(newer, older, newer), settledFor: settleTime, migrator: &apis[0]}, want: actCreate,
+		"the release before's CRD":   {situation{crd: crdOf(older, older), settledFor: time.Hour}, actNothing},
+		"all stored as it should be": {situation{crd: pruned}, actNothing},
+		"flipped just now":           {situation{crd: mixed, migrator: &apis[0]}, actSettle},
+		"flipped and settled":        {situation{crd: mixed, settledFor: settleTime, migrator: &apis[0]}, actCreate},
+		"there is no migrator":       {situation{crd: mixed, settledFor: settleTime}, actRewrite},
+		"succeeded, pruned as it began, the CRD changed": {
+			situation{crd: pruned, migration: ended("6", conditionSucceeded), unverified: true}, actRestore,
 		},
-		"there is no migrator": {situation: situation{crd: crdOf(newer, older, newer), settledFor: settleTime}, want: actRewrite},
-		"not seen by the control plane yet": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Second)},
-			want:      actWait,
-		},
-		"nobody works on it": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", 2*unattendedAfter)},
-			want:      actRewrite,
-		},
-		"running for long": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Hour, conditionRunning)},
-			want:      actWait,
-		},
-		"about to be deleted": {situation: situation{crd: crdOf(newer, older, newer), migration: going}, want: actWait},
-		"succeeded, about to be pruned": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: finishing},
-			want:      actWait,
-		},
-		"succeeded, never pruned, the same CRD": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: finishing},
-			later:     pruneTime, want: actPrune,
-		},
-		"succeeded, nobody prunes here": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Minute, conditionSucceeded)},
-			want:      actPrune,
-		},
-		"succeeded, the CRD changed": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("6", time.Minute, conditionSucceeded)},
-			want:      actDelete,
-		},
-		"succeeded and pruned": {
-			situation: situation{crd: crdOf(newer, newer), migration: migrationOf("6", time.Minute, conditionSucceeded)},
-			want:      actNothing,
-		},
-		"succeeded, pruned as it began, the CRD changed": {situation: situation{
-			crd: crdOf(newer, newer), unverified: true,
-			migration: migrationOf("6", time.Minute, conditionSucceeded),
-		}, want: actRestore},
-		"succeeded and pruned, just now": {situation: situation{
-			crd: crdOf(newer, newer), unverified: true,
-			migration: migrationOf("7", time.Minute, conditionSucceeded),
-		}, want: actNothing},
-		"pruned as it began": {
-			situation: situation{crd: crdOf(newer, newer), migration: migrationOf("7", time.Second, conditionRunning)}, want: actRestore,
-		},
-		"of a CRD that was deleted":  {situation: situation{crd: crdOf(newer, older, newer), migration: others}, want: actDelete},
-		"failed, about to be pruned": {situation: situation{crd: crdOf(newer, older, newer), migration: failing}, want: actWait},
-		"failed and pruned": {
-			situation: situation{crd: crdOf(newer, newer), migration: migrationOf("7", time.Minute, conditionFailed)},
-			want:      actRestore,
-		},
-		"failed": {
-			situation: situation{crd: crdOf(newer, older, newer), migration: migrationOf("7", time.Minute, conditionFailed)},
-			want:      actRewrite,
-		},
-		"went back to the version before meanwhile": {
-			situation: situation{crd: crdOf(older, newer, older), migration: migrationOf("6", time.Minute, conditionSucceeded)},
-			want:      actNothing,
+		"succeeded and pruned, just now": {
+			situation{crd: pruned, migration: ended("7", conditionSucceeded), unverified: true}, actNothing,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			test.situation.target = newer
-			if got := decide(&test.situation, now.Add(test.later)); got != test.want {
-				t.Errorf("%s instead of %s", got, test.want)
-			}
-		})
+		test.situation.target = newer
+		if got := decide(&test.situation, now); got != test.want {
+			t.Errorf("%s: %s instead of %s", name, got, test.want)
+		}
+	}
+	for name, test := range map[string]struct {
+		crd       *apiextensionsv1.CustomResourceDefinition
+		migration *migration
+		want      action
+	}{
+		"not seen by the control plane yet":         {mixed, migrationOf("7", time.Second), actWait},
+		"nobody works on it":                        {mixed, migrationOf("7", 2*unattendedAfter), actRewrite},
+		"running for long":                          {mixed, migrationOf("7", time.Hour, conditionRunning), actWait},
+		"about to be deleted":                       {mixed, going, actWait},
+		"succeeded, about to be pruned":             {mixed, finishing, actWait},
+		"succeeded, never pruned, the same CRD":     {mixed, unpruned, actPrune},
+		"succeeded, nobody prunes here":             {mixed, ended("7", conditionSucceeded), actPrune},
+		"succeeded, the CRD changed":                {mixed, ended("6", conditionSucceeded), actDelete},
+		"succeeded and pruned":                      {pruned, ended("6", conditionSucceeded), actNothing},
+		"pruned as it began":                        {pruned, migrationOf("7", time.Second, conditionRunning), actRestore},
+		"of a CRD that was deleted":                 {mixed, others, actDelete},
+		"failed, about to be pruned":                {mixed, failing, actWait},
+		"failed and pruned":                         {pruned, ended("7", conditionFailed), actRestore},
+		"failed":                                    {mixed, ended("7", conditionFailed), actRewrite},
+		"went back to the version before meanwhile": {crdOf(older, newer, older), ended("6", conditionSucceeded), actNothing},
+	} {
+		got := decide(&situation{crd: test.crd, target: newer, migration: test.migration}, now)
+		if got != test.want {
+			t.Errorf("%s: %s instead of %s", name, got, test.want)
+		}
 	}
 }
 
