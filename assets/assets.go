@@ -1,10 +1,10 @@
 // Package assets contains the parts that all operands share: manifests with the constant parts of
-// the child objects, and the template of the nginx configuration. They are embedded into the
-// operator, decoded once at the start, and returned as copies.
+// the child objects, and the template of the nginx configuration.
 package assets
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -25,7 +25,6 @@ var manifests embed.FS
 var nginxConfSource string
 
 // The assets are part of the binary, so an error in one is a bug: the program panics at the start.
-// A test decodes all of them.
 var (
 	configMap           = mustDecode[corev1.ConfigMap]("configmap.yaml")
 	deployment          = mustDecode[appsv1.Deployment]("deployment.yaml")
@@ -119,23 +118,12 @@ func NginxConf(params NginxConfParams) (string, error) {
 	return text.String(), nil
 }
 
+// mustDecode reads an embedded manifest. A field that the type does not have is an error.
 func mustDecode[T any](file string) *T {
-	object, err := decode[T](file)
-	if err != nil {
-		panic(err)
+	object := new(T)
+	raw, err := manifests.ReadFile("manifests/" + file)
+	if err := errors.Join(err, yaml.UnmarshalStrict(raw, object)); err != nil {
+		panic(fmt.Errorf("failed to decode asset %s: %w", file, err))
 	}
 	return object
-}
-
-// decode reads an embedded manifest. A field that the type does not have is an error.
-func decode[T any](file string) (*T, error) {
-	raw, err := manifests.ReadFile("manifests/" + file)
-	if err != nil {
-		return nil, fmt.Errorf("failed to read asset %s: %w", file, err)
-	}
-	object := new(T)
-	if err := yaml.UnmarshalStrict(raw, object); err != nil {
-		return nil, fmt.Errorf("failed to decode asset %s: %w", file, err)
-	}
-	return object, nil
 }
