@@ -77,48 +77,43 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestWorkers verifies that nginx gets one worker process for each CPU of the container's limit.
-func TestWorkers(t *testing.T) {
-	for limit, want := range map[string]string{
-		"": "auto", "0": "auto", "1n": "1", "100m": "1", "1": "1", "1001m": "2", "1500m": "2", "3000m": "3", "7": "7", "29000m": "29",
-		"1k": "1000", "1025": "1024", "5Gi": "1024", "1e300": "1024", "1e100000": "1024",
-	} {
-		spec := v1alpha2.NginxOperatorSpec{}
-		if limit != "" {
-			spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(limit)}}
-		}
+// TestDirectives verifies the directives in the main and events contexts, and the access log, that
+// fields of the spec set.
+func TestDirectives(t *testing.T) {
+	tuned := v1alpha2.Nginx{
+		WorkerProcesses: ptr.To[int32](3), WorkerConnections: ptr.To[int32](4096), ErrorLogLevel: "warn", AccessLog: ptr.To(false),
+	}
+	tests := map[string]v1alpha2.NginxOperatorSpec{
+		"access_log off;":                                       {Nginx: &tuned},
+		"worker_processes 3;":                                   {Nginx: &tuned, Resources: cpuLimit("2")},
+		"worker_connections 4096;":                              {Nginx: &tuned},
+		"error_log /dev/stderr warn;":                           {Nginx: &tuned},
+		"s;\nenv TZ;\nenv A.b;\n\nevents {":                     {Env: []v1alpha2.EnvVar{{Name: "TZ"}, {Name: "A.b"}}},
+		"error_log /dev/stderr notice;\nworker_processes auto;": {Nginx: &v1alpha2.Nginx{ErrorLogLevel: "notice; load_module /x.so; env A"}},
+	}
+	for want, spec := range tests {
 		files, err := Render(&spec, "", false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if line := "\nworker_processes " + want + ";\n"; !strings.Contains(files[MainFile], line) {
-			t.Errorf("limit %q: there is no %q", limit, line)
+		if err != nil || !strings.Contains(files[MainFile], want) {
+			t.Errorf("%v: there is no %q in\n%s", err, want, files[MainFile])
 		}
 	}
 }
 
-// TestTuning verifies that the fields of spec.nginx replace the defaults. An access_log directive
-// of the user replaces both.
-func TestTuning(t *testing.T) {
-	spec := v1alpha2.NginxOperatorSpec{
-		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
-		Nginx: &v1alpha2.Nginx{
-			WorkerProcesses: ptr.To[int32](3), WorkerConnections: ptr.To[int32](4096), ErrorLogLevel: "warn", AccessLog: ptr.To(false),
-		},
+func cpuLimit(limit string) *corev1.ResourceRequirements {
+	return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(limit)}}
+}
+
+// TestWorkers verifies that nginx gets one worker process for each CPU of the container's limit.
+func TestWorkers(t *testing.T) {
+	if count := workers(&v1alpha2.NginxOperatorSpec{}); count != 0 {
+		t.Errorf("%d without a limit", count)
 	}
-	for servers, log := range map[string]string{"": "access_log off;", "access_log /dev/stdout combined;\n": ""} {
-		files, err := Render(&spec, servers, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{"worker_processes 3;", "worker_connections 4096;", "error_log /dev/stderr warn;"} {
-			if !strings.Contains(files[MainFile], want) {
-				t.Errorf("there is no %q", want)
-			}
-		}
-		begin, _, _ := strings.Cut(files[MainFile], "# Probes")
-		if strings.Contains(begin, "access_log") != (log != "") || !strings.Contains(begin, log) {
-			t.Errorf("with %q: want %q in\n%s", servers, log, begin)
+	for limit, want := range map[string]int{
+		"0": 0, "1n": 1, "100m": 1, "1": 1, "1001m": 2, "1500m": 2, "3000m": 3, "7": 7, "29000m": 29,
+		"1k": 1000, "1025": 1024, "5Gi": 1024, "1e300": 1024, "1e100000": 1024,
+	} {
+		if count := workers(&v1alpha2.NginxOperatorSpec{Resources: cpuLimit(limit)}); count != want {
+			t.Errorf("limit %q: %d, want %d", limit, count, want)
 		}
 	}
 }

@@ -44,29 +44,29 @@ func (c *checker) namesServedWith(secret string) []string {
 		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool { return mountedSecret(d.first()) == secret })
 	}
 
-	var out []string
+	var served []string
 	for _, server := range c.topServers() {
 		if !uses(server) && (len(c.children(server, "ssl_certificate")) > 0 || !uses(nil)) {
 			continue
 		}
 
-		before := len(out)
+		before := len(served)
 		for _, d := range c.children(server, "server_name") {
 			for _, name := range d.args {
 				if strings.HasPrefix(name, "~") || strings.Contains(name, "$") {
 					return nil
 				}
 				if strings.Contains(name, ".") {
-					out = append(out, name)
+					served = append(served, name)
 				}
 			}
 		}
 
-		if len(out) == before {
+		if len(served) == before {
 			return nil
 		}
 	}
-	return out
+	return served
 }
 
 // anyMatches reports whether a certificate with the known names covers one of the names of

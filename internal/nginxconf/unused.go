@@ -30,7 +30,7 @@ func (c *checker) checkUnused() {
 // mayServe reports whether a root or an alias serves a directory, or can do so because it has a
 // variable.
 func (c *checker) mayServe(directory string) bool {
-	return slices.ContainsFunc(slices.Concat(c.named["root"], c.named["alias"]), func(d *directive) bool {
+	return slices.ContainsFunc(c.withNames("root", "alias"), func(d *directive) bool {
 		return exposes(d.first(), directory) || mayBegin(d.first(), directory)
 	})
 }
@@ -45,7 +45,5 @@ func mayBegin(file, directory string) bool {
 // mayReadFrom reports whether a certificate or a key has a path with a variable that can be in a
 // directory.
 func (c *checker) mayReadFrom(directory string) bool {
-	return slices.ContainsFunc(readAtStart, func(name string) bool {
-		return slices.ContainsFunc(c.named[name], func(d *directive) bool { return mayBegin(d.first(), directory+"/") })
-	})
+	return slices.ContainsFunc(c.withNames(readAtStart...), func(d *directive) bool { return mayBegin(d.first(), directory+"/") })
 }

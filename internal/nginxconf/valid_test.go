@@ -45,22 +45,16 @@ func examples(t *testing.T) map[string]example {
 	return out
 }
 
-func TestExamplesAreAccepted(t *testing.T) {
-	for name, e := range examples(t) {
-		t.Run(name, func(t *testing.T) {
-			for _, problem := range Check(&e.spec, e.text) {
-				t.Error(problem)
-			}
-		})
-	}
-}
-
-// TestRenderedFilesParse verifies that crossplane's strictest parser accepts the rendered files.
-func TestRenderedFilesParse(t *testing.T) {
+// TestExamples verifies that examples are accepted, and that crossplane's strictest parser accepts
+// the rendered files.
+func TestExamples(t *testing.T) {
 	all := examples(t)
-	all["none"] = example{spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop"}}}}
+	all["default"] = example{spec: v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.TLS{{SecretName: "shop"}}}}
 	for name, e := range all {
 		t.Run(name, func(t *testing.T) {
+			if problems, _ := Check(&e.spec, e.text, nil, nil); e.text != "" && len(problems) > 0 {
+				t.Error(problems)
+			}
 			files, err := Render(&e.spec, e.text, true)
 			if err != nil {
 				t.Fatal(err)
