@@ -40,15 +40,16 @@ func readableIn(in reflect.Type, value any, at string) error {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			below, found := typeOf(in, name)
-			if !found {
+			below, exists := typeOf(in, name)
+			if !exists {
 				continue // the decoder reports it
 			}
-			if err := readableIn(below.Type, inner, strings.TrimPrefix(at+"."+name, ".")); err != nil {
+			inside := strings.TrimPrefix(at+"."+name, ".")
+			if err := readableIn(below.Type, inner, inside); err != nil {
 				return err
 			}
 			if list, isList := inner.([]any); isList {
-				if err := elementsDiffer(list, below, strings.TrimPrefix(at+"."+name, ".")); err != nil {
+				if err := elementsDiffer(list, below, inside); err != nil {
 					return err
 				}
 			}
@@ -93,14 +94,15 @@ func elementsDiffer(list []any, field reflect.StructField, at string) error {
 	if len(list) > maxMerged {
 		return fmt.Errorf("%s: has more than %d elements", at, maxMerged)
 	}
+
 	seen := sets.New[string]()
 	for i, element := range list {
-		fields, isMap := element.(map[string]any)
+		fields, _ := element.(map[string]any)
 		value := fmt.Sprint(fields[key])
-		if !isMap || fields[key] == nil {
+		switch {
+		case fields[key] == nil:
 			return fmt.Errorf("%s[%d]: has no %s", at, i, key)
-		}
-		if seen.Has(value) {
+		case seen.Has(value):
 			return fmt.Errorf("%s[%d]: two elements have the %s %q; leave one", at, i, key, value)
 		}
 		seen.Insert(value)
