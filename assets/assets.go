@@ -73,16 +73,13 @@ func PrometheusRule() *monitoringv1.PrometheusRule { return prometheusRule.DeepC
 type NginxConfParams struct {
 	// Environment has the names of the environment variables that worker processes keep.
 	Environment []string
-	// Ports are the TCP ports on which the operator's own server listens for plain HTTP.
+	// Ports and TLS are the TCP ports on which the operator's own server listens for plain HTTP and
+	// for TLS.
 	Ports []int32
-	// TLS are the ports on which the operator's own server listens for TLS.
-	TLS []NginxTLS
-	// HealthPort is the TCP port of the server for the kubelet's probes. It differs from all other
-	// ports.
-	HealthPort int32
-	// StatusPort is the TCP port, inside of the Pod, on which nginx serves its metrics, or 0 for
-	// none. It differs from all other ports.
-	StatusPort int32
+	TLS   []NginxTLS
+	// HealthPort is the TCP port of the server for the kubelet's probes, and StatusPort the one for
+	// nginx's metrics inside of the Pod, or 0 for none. They differ from all other ports.
+	HealthPort, StatusPort int32
 	// IPv6 adds IPv6 to IPv4. nginx does not start with it on a node without IPv6.
 	IPv6 bool
 	// Workers is the number of worker processes, or 0 for one per processor of the node.
@@ -95,8 +92,7 @@ type NginxConfParams struct {
 	// WorkerShutdownSeconds is how long a worker process may finish its requests after it was told
 	// to exit.
 	WorkerShutdownSeconds int64
-	// Include is the file with the user's servers. If it is set, the operator's own server is left
-	// out.
+	// Include is the file with the user's servers, which replace the operator's own server.
 	Include string
 	// Given has the directives that the user's servers set in the http context. The operator leaves
 	// out its own ones, because nginx accepts most of them only once.

@@ -16,9 +16,8 @@ type listen struct {
 	*directive
 	// everywhere reports whether the socket is bound to all addresses, so that clients outside the
 	// Pod reach it.
-	everywhere bool
-	// from and to are the first and the last port, which are usually equal.
-	from, to            int32
+	everywhere          bool
+	from, to            int32 // the first and the last port, which are usually equal
 	tls, http2, quicUDP bool
 }
 
@@ -72,10 +71,10 @@ func parseListen(d *directive) (listen, bool) {
 	return l, errFrom == nil && errTo == nil && from > 0
 }
 
-// ownPort is a port on which a server of the operator listens in the Pods.
+// ownPort is a port on which a server of the operator listens in the Pods, and the server's name.
 type ownPort struct {
 	number int32
-	user   string
+	name   string
 }
 
 // ownPorts returns the operator's ports in the Pods of the spec.
@@ -107,20 +106,19 @@ func (c *checker) checkListens() {
 			c.warn(server, "it has no listen, so nginx listens on port 8000 for it; add for example `%s`", usual.directive())
 		}
 		for _, d := range c.children(server, "listen") {
-			if strings.HasPrefix(d.first(), "unix:") {
+			l, isValid := parseListen(d)
+			user := taken(l, own)
+			switch {
+			case strings.HasPrefix(d.first(), "unix:"):
 				c.warn(d, "a socket in the file system outlives a container that crashed, and keeps the next from starting; "+
 					"listen on 127.0.0.1 and a port")
-			}
-		}
-		for _, l := range c.listens(server) {
-			held := taken(l, own)
-			switch {
-			case held != nil:
-				c.refuse(l.directive, "port %d is used by %s; choose another port", held.number, held.user)
+			case !isValid:
+			case user != nil:
+				c.refuse(d, "port %d is used by %s; choose another port", user.number, user.name)
 			case l.http2 && c.release.minor >= 25 && !c.release.guessed:
-				c.warn(l.directive, "the parameter http2 is deprecated; remove it and write `http2 on;` in the server")
+				c.warn(d, "the parameter http2 is deprecated; remove it and write `http2 on;` in the server")
 			case l.quicUDP:
-				c.warn(l.directive, "QUIC needs UDP, and the Service serves TCP only, so nothing arrives there")
+				c.warn(d, "QUIC needs UDP, and the Service serves TCP only, so nothing arrives there")
 			}
 		}
 	}
@@ -134,8 +132,7 @@ type declared struct {
 	port int32
 	// tls reports whether the port is for TLS, and certificate whether it is a port of spec.tls.
 	tls, certificate bool
-	// label is the field and its number.
-	label string
+	label            string // the field and its number
 }
 
 // directive returns the listen directive for the port.

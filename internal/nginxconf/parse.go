@@ -9,14 +9,10 @@ import (
 // Bounds of a configuration. The reader enforces them before it keeps anything, so every text is
 // cheap to read.
 const (
-	// maxDepth is the maximum depth of nested blocks.
-	maxDepth = 32
-	// maxDirectives and maxWords are the maximum numbers of directives and words. An entry of a map
-	// or geo counts as a directive.
-	maxDirectives = 50_000
+	maxDepth      = 32     // of nested blocks
+	maxDirectives = 50_000 // including entries of a map or geo
 	maxWords      = 200_000
-	// maxWord is the maximum length of a word in bytes. nginx's buffer has 4096 bytes.
-	maxWord = 4090
+	maxWord       = 4090 // bytes of a word, because nginx's buffer has 4096
 )
 
 const (
@@ -31,16 +27,13 @@ const (
 
 // directive is a directive of the user's text, or an entry of a block such as map.
 type directive struct {
-	name string
-	line int
-	// file is the path of its file of spec.files, or "" for the user's text itself.
-	file  string
-	args  []string
-	block []*directive
-	// isBlock distinguishes an empty block from no block.
-	isBlock bool
-	// parent is nil in the http context.
-	parent  *directive
+	name    string
+	line    int
+	file    string // of spec.files, or "" for the user's text itself
+	args    []string
+	block   []*directive
+	isBlock bool       // distinguishes an empty block from no block
+	parent  *directive // nil in the http context
 	context uint
 }
 

@@ -1,6 +1,7 @@
 package nginxconf
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"regexp"
@@ -15,12 +16,10 @@ var passDirectives = []string{"proxy_pass", "grpc_pass", "fastcgi_pass", "uwsgi_
 var defaultPorts = map[string]string{"http": "80", "https": "443", "grpc": "80", "grpcs": "443"}
 
 const (
-	// maxValues is the maximum number of values of a variable, and of a URL, that are compared.
-	maxValues = 16
-	// maxExpansions is the maximum number of variables that are replaced in a URL.
-	maxExpansions = 8
-	// passBudget limits the work for all URLs, in bytes of their values. passCost is the work for a
-	// URL itself.
+	// maxValues limits the values of a variable, and of a URL, and maxExpansions the variables that
+	// are replaced in a URL.
+	maxValues, maxExpansions = 16, 8
+	// passBudget limits the work for all URLs, in bytes. passCost is the work for a URL itself.
 	passBudget, passCost = MaxBytes, 64
 )
 
@@ -51,6 +50,7 @@ func (c *checker) checkPasses() {
 			return // the file can have a URL, a location with one, or an upstream
 		}
 	}
+
 	isUnseen := func(block *directive) bool { return c.unseenIn[block] } // can have a resolver, or set the variable
 	hasResolver := func(block *directive) bool { return len(c.children(block, "resolver")) > 0 }
 
@@ -191,8 +191,8 @@ func (p *passes) valuesFor(d *directive, name string) []string {
 	return values
 }
 
-// server is the host and the port of a URL, with the scheme of the URL. Both are in the URL from
-// start to end. The host of a Unix socket is "".
+// server is the server of a URL, which has the host and the port from start to end. The host of a
+// Unix socket is "".
 type server struct {
 	scheme, host, port string
 	start, end         int
@@ -200,11 +200,7 @@ type server struct {
 
 // key identifies the server among the hosts that nginx resolves at startup.
 func (s server) key() string {
-	port := s.port
-	if port == "" {
-		port = defaultPorts[s.scheme]
-	}
-	return net.JoinHostPort(strings.ToLower(s.host), port)
+	return net.JoinHostPort(strings.ToLower(s.host), cmp.Or(s.port, defaultPorts[s.scheme]))
 }
 
 // serverIn returns the server of a URL, which can have no scheme. Variables are part of it, unless

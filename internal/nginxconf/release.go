@@ -17,11 +17,9 @@ type release struct {
 	// certain reports whether the image has only the directives of nginx itself. It is false for
 	// images of other vendors, which can have other modules.
 	certain bool
-	// minor is the second number of nginx's version, or 0 if the version is unknown.
-	minor int
-	// patch is the third number of nginx's version, or unknownPatch. The tag 1.30 may mean any
-	// 1.30.
-	patch int
+	// minor is the second number of nginx's version, or 0 if it is unknown, and patch the third, or
+	// unknownPatch. The tag 1.30 may mean any 1.30.
+	minor, patch int
 	// guessed reports whether the version comes from the tag of another vendor's image, whose nginx
 	// can have additional fixes.
 	guessed bool

@@ -28,22 +28,17 @@ const (
 	maxBytes    = 32 << 10
 	maxValues   = 256
 	maxElements = 64
-	// maxDepth is above the depth of any field of a child.
-	maxDepth = 32
-	// maxMessage is the maximum length of a message, in bytes. Messages quote the patch.
-	maxMessage = 512
-	// maxFaults is the maximum number of messages for one patch.
-	maxFaults = 8
+	maxDepth    = 32  // above the depth of any field of a child
+	maxMessage  = 512 // bytes of a message, which quotes the patch
+	maxFaults   = 8   // messages for one patch
 )
 
 // parsed is a patch as JSON.
 type parsed struct {
-	// index is the index in spec.patches.
-	index  int
-	target v1alpha2.PatchTarget
-	raw    []byte
-	// operations distinguishes a list of operations (RFC 6902) from a strategic merge patch.
-	operations bool
+	index      int // in spec.patches
+	target     v1alpha2.PatchTarget
+	raw        []byte
+	operations bool // a list of operations (RFC 6902), not a strategic merge patch
 }
 
 // Check returns the errors in the text of patches, regardless of the children.
