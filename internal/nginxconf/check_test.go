@@ -143,9 +143,6 @@ var refusedConfigurations = map[string]checked{
 	"wrong context": {text: inHTTP("proxy_pass http://127.0.0.1;"), want: []string{
 		"line 1: proxy_pass: not allowed here; it is allowed in a location block or in an if of a location or in a limit_except block",
 	}},
-	"wrong context in a block": {text: inServer("location / { server_name a; }"), want: []string{
-		"line 2: server_name: not allowed here; it is allowed in a server block",
-	}},
 	"too many arguments": {text: inServer("root /a /b;"), want: []string{
 		"line 2: root: takes 1 argument, not 2; a semicolon may be missing at the end of the line before or after",
 	}},
@@ -165,23 +162,8 @@ var refusedConfigurations = map[string]checked{
 	"daemon": {text: inHTTP("daemon on;"), want: []string{
 		"line 1: daemon: cannot be set here: nginx runs in the foreground, or its container would end; remove it",
 	}},
-	"pid": {text: inHTTP("pid /run/nginx.pid;"), want: []string{
-		"line 1: pid: cannot be set here: the operator sets it to a file in /tmp; remove it",
-	}},
-	"user": {text: inHTTP("user nginx;"), want: []string{
-		"line 1: user: cannot be set here: nginx runs without privileges and cannot change its user; remove it",
-	}},
-	"master_process": {text: inHTTP("master_process off;"), want: []string{
-		"line 1: master_process: cannot be set here: the operator needs the master process to drain connections; remove it",
-	}},
-	"worker_processes": {text: inHTTP("worker_processes 4;"), want: []string{
-		"line 1: worker_processes: cannot be set here: the operator sets it; remove it and set spec.nginx.workerProcesses",
-	}},
 	"worker_connections": {text: inHTTP("worker_connections 4096;"), want: []string{
 		"line 1: worker_connections: cannot be set here: the operator owns the events context; remove it and set spec.nginx.workerConnections",
-	}},
-	"worker_shutdown_timeout": {text: inHTTP("worker_shutdown_timeout 5m;"), want: []string{
-		"line 1: worker_shutdown_timeout: cannot be set here: the operator sets it; remove it and set spec.drainSeconds",
 	}},
 	"load_module": {text: inHTTP("load_module modules/ngx_http_js_module.so;"), want: []string{
 		"line 1: load_module: cannot be set here: the operator loads no modules; remove it, " +
@@ -202,18 +184,8 @@ var refusedConfigurations = map[string]checked{
 		"line 1: http: cannot be set here: the text is inside the http context already; " +
 			"keep what is in the block and remove `http {` and its `}`",
 	}},
-	"stream": {text: inHTTP("stream { }"), want: []string{
-		"line 1: stream: cannot be set here: the operator serves HTTP only; remove the block",
-	}},
 	"main context": {text: inHTTP("worker_rlimit_nofile 1024;"), want: []string{
 		"line 1: worker_rlimit_nofile: cannot be set here: it belongs outside of the http context, which the operator owns; remove it",
-	}},
-	"event context": {text: inHTTP("multi_accept on;"), want: []string{
-		"line 1: multi_accept: cannot be set here: it belongs outside of the http context, which the operator owns; remove it",
-	}},
-
-	"buffers": {text: inServer("proxy_buffers 8;"), want: []string{
-		"line 2: proxy_buffers: takes 2 arguments, not 1; a semicolon may be missing at the end of the line before or after",
 	}},
 
 	"log file": {text: inServer("access_log /var/log/nginx/shop.log;"), want: []string{
@@ -274,10 +246,6 @@ var refusedConfigurations = map[string]checked{
 		"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }", spec: targets(), warnings: []string{
 		"the configuration does not reference /etc/nginx/tls/blog, so the certificate is not served; " +
 			"set ssl_certificate and ssl_certificate_key",
-	}},
-	"default port nobody listens on": {text: "server { listen 9090; }", want: []string{
-		"listen: port 8080 (the default of spec.ports): no server listens on it; add `listen 8080;` to a server, " +
-			"or declare the ports that the servers listen on",
 	}},
 	"no listen": {text: "server { server_name a; }", want: []string{
 		"listen: port 8080 (the default of spec.ports): no server listens on it; add `listen 8080;` to a server, " +
