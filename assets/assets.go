@@ -24,7 +24,7 @@ var manifests embed.FS
 //go:embed nginx/nginx.conf.tmpl
 var nginxConfSource string
 
-// The assets are part of the binary, so an error in one is a bug: the program panics at the start.
+// The assets are part of the binary, so an error in one is a bug, and the program panics.
 var (
 	configMap           = mustDecode[corev1.ConfigMap]("configmap.yaml")
 	deployment          = mustDecode[appsv1.Deployment]("deployment.yaml")
@@ -106,12 +106,12 @@ type NginxTLS struct {
 }
 
 // NginxConf renders nginx.conf with the parameters.
-func NginxConf(params NginxConfParams) (string, error) {
+func NginxConf(params NginxConfParams) string {
 	var text strings.Builder
 	if err := nginxConf.Execute(&text, params); err != nil {
-		return "", fmt.Errorf("failed to render nginx.conf: %w", err)
+		panic(fmt.Errorf("failed to render nginx.conf: %w", err))
 	}
-	return text.String(), nil
+	return text.String()
 }
 
 // mustDecode reads an embedded manifest. A field that the type does not have is an error.

@@ -42,10 +42,7 @@ func TestNginxConfQuotes(t *testing.T) {
 			[]string{"ssl_certificate ", "ssl_certificate_key "},
 		},
 	} {
-		conf, err := NginxConf(test.params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conf := NginxConf(test.params)
 		for _, directive := range test.want {
 			if strings.Count(conf, directive+quoted) != 1 {
 				t.Errorf("want %q once in:\n%s", directive+quoted, conf)

@@ -87,10 +87,7 @@ func Check(
 		return []Problem{*problem}, nil
 	}
 
-	files, err := render(spec, servers, tree, false)
-	if err != nil {
-		return []Problem{{Message: err.Error()}}, nil
-	}
+	files := render(spec, servers, tree, false)
 	if size := len(files[MainFile]) + len(servers); size > MaxBytes {
 		return []Problem{tooLarge(size)}, nil
 	}

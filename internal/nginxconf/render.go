@@ -47,11 +47,11 @@ func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files,
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	tree, _ := parse(servers)
-	return render(spec, servers, tree, ipv6)
+	return render(spec, servers, tree, ipv6), nil
 }
 
 // render is Render with the directives of the text.
-func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) (Files, error) {
+func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) Files {
 	tuning := defaults.Nginx(spec)
 	params := assets.NginxConfParams{
 		HealthPort:            defaults.HealthPort(spec),
@@ -89,15 +89,11 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 		}
 	}
 
-	main, err := assets.NginxConf(params)
-	if err != nil {
-		return nil, err
-	}
-	files := Files{MainFile: main}
+	files := Files{MainFile: assets.NginxConf(params)}
 	if servers != "" {
 		files[ServersFile] = servers
 	}
-	return files, nil
+	return files
 }
 
 // serverOf returns the default server for TLS on a port.
