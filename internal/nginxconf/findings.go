@@ -3,7 +3,6 @@ package nginxconf
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 )
@@ -43,7 +42,7 @@ func (f *findings) addf(d *directive, format string, args []any) {
 			args[i] = quoted(word)
 		}
 	}
-	f.add(Problem{File: fileOf(d), Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
+	f.add(Problem{File: d.file, Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
 }
 
 // first returns the first findings in the order of the text.
@@ -67,15 +66,6 @@ func (f *findings) first() []Problem {
 		reported = append(reported, Problem{Message: fmt.Sprintf("and %d more", rest)})
 	}
 	return reported
-}
-
-// fileOf returns the path of the file of spec.files that has a directive, or "" for the user's text
-// itself.
-func fileOf(d *directive) string {
-	if d.file == "" {
-		return ""
-	}
-	return path.Join(FilesDirectory, d.file)
 }
 
 // quoted shortens a word of the user to quotedBytes and makes it valid UTF-8.

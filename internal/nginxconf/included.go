@@ -14,12 +14,14 @@ func (c *checker) eachIncluded(include *directive, unknown func(), visit func(fi
 	if !c.inFiles(include.args[0]) {
 		return
 	}
-	for _, file := range c.filesOf(include.args[0]) {
+	for _, name := range c.filesOf(include.args[0]) {
+		file := path.Join(FilesDirectory, name)
 		if slices.Contains(c.including, file) {
 			c.refuse(include, "the file includes itself; remove it")
 			continue
 		}
-		tree, complete := c.readFile(file)
+
+		tree, complete := c.readFile(name, file)
 		if !complete {
 			unknown()
 			continue
@@ -41,8 +43,8 @@ func (c *checker) setUnseen(include *directive) {
 
 // readFile returns the directives of a file of spec.files, or none if it has a syntax error.
 // complete is false if the text is unknown, or is beyond the bounds of a configuration.
-func (c *checker) readFile(file string) (tree []*directive, complete bool) {
-	text, known := c.texts[file]
+func (c *checker) readFile(name, file string) (tree []*directive, complete bool) {
+	text, known := c.texts[name]
 	if c.read.bytes += len(text); !known || c.read.bytes > MaxBytes {
 		return nil, false
 	}
@@ -55,7 +57,7 @@ func (c *checker) readFile(file string) (tree []*directive, complete bool) {
 	case r.tooMany() != nil:
 		return nil, false
 	case problem != nil:
-		problem.File = path.Join(FilesDirectory, file)
+		problem.File = file
 		c.problems.add(*problem)
 		return nil, true
 	}

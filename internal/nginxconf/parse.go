@@ -29,7 +29,7 @@ const (
 type directive struct {
 	name    string
 	line    int
-	file    string // of spec.files, or "" for the user's text itself
+	file    string // the path of the file of spec.files, or "" for the user's text itself
 	args    []string
 	block   []*directive
 	isBlock bool       // distinguishes an empty block from no block

@@ -14,7 +14,7 @@ const maxServerNames = 256
 // does not report this.
 func (c *checker) checkServerNames() {
 	for _, d := range c.named["ssl_certificate"] {
-		secret := mountedSecret(d.first())
+		secret, _ := mountedFile(d.first())
 		known := c.names[secret]
 		if len(known) == 0 {
 			continue
@@ -27,21 +27,15 @@ func (c *checker) checkServerNames() {
 	}
 }
 
-// mountedSecret returns the Secret of spec.tls that has a file, or "" if no Secret has it.
-func mountedSecret(file string) string {
-	secret, _, mounted := mountedFile(file)
-	if !mounted || strings.Contains(secret, "$") {
-		return ""
-	}
-	return secret
-}
-
 // namesServedWith returns the names of the servers that use a certificate. A server uses its own
 // certificates, or else the certificates of the http context. The result is nil if one of the
 // servers can have any name.
 func (c *checker) namesServedWith(secret string) []string {
 	uses := func(block *directive) bool {
-		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool { return mountedSecret(d.first()) == secret })
+		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool {
+			used, _ := mountedFile(d.first())
+			return used == secret
+		})
 	}
 
 	var served []string

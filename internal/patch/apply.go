@@ -2,6 +2,7 @@ package patch
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -153,7 +154,7 @@ func decode(raw []byte, into client.Object) error {
 	if err != nil {
 		return err
 	}
-	if err := readable(into, fields); err != nil {
+	if err := readable(reflect.TypeOf(into), fields, ""); err != nil {
 		return err
 	}
 

@@ -442,11 +442,11 @@ func TestLongLists(t *testing.T) {
 	}
 	for n, valid := range map[int]bool{maxMerged: true, maxMerged + 1: false} {
 		volumes := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"volumes": list(n)}}}}
-		if err := readable(&appsv1.Deployment{}, volumes); (err == nil) != valid {
+		if err := readable(reflect.TypeFor[appsv1.Deployment](), volumes, ""); (err == nil) != valid {
 			t.Errorf("%d volumes: %v", n, err)
 		}
 		rules := map[string]any{"spec": map[string]any{"ingress": list(n)}}
-		if err := readable(&networkingv1.NetworkPolicy{}, rules); err != nil {
+		if err := readable(reflect.TypeFor[networkingv1.NetworkPolicy](), rules, ""); err != nil {
 			t.Errorf("%d rules: %v", n, err)
 		}
 	}

@@ -17,9 +17,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// nginxContainer is the name of the operator's container.
-const nginxContainer = "nginx"
-
 // reservedAnnotations are prefixes of annotations that controllers and kubectl write to patched
 // objects.
 var reservedAnnotations = []string{"deployment.kubernetes.io/", "kubectl.kubernetes.io/last-applied-configuration"}
@@ -124,7 +121,7 @@ func tidy(before, after client.Object) []string {
 	foremost(into.Containers, is.Containers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.InitContainers, is.InitContainers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.Volumes, is.Volumes, func(v *corev1.Volume) string { return v.Name })
-	if len(into.Containers) == 0 || into.Containers[0].Name != nginxContainer {
+	if len(into.Containers) == 0 || into.Containers[0].Name != "nginx" {
 		return []string{"a patch cannot remove or rename the container nginx: " + ownContract}
 	}
 	nginx, own := &into.Containers[0], &is.Containers[0]

@@ -20,14 +20,9 @@ const maxMerged = 128
 // defines a merge key for them.
 var atomicLists = []string{"topologySpreadConstraints"}
 
-// readable checks the fields of an object against its Go type before they are decoded into it.
-// Decoding a quantity can be expensive, and a later merge would lose one of two elements with the
-// same key.
-func readable(object any, fields map[string]any) error {
-	return readableIn(reflect.TypeOf(object).Elem(), fields, "")
-}
-
-func readableIn(in reflect.Type, value any, at string) error {
+// readable checks a value at a path against its Go type before it is decoded. Decoding a quantity
+// can be expensive, and a later merge would lose one of two elements with the same key.
+func readable(in reflect.Type, value any, at string) error {
 	for in.Kind() == reflect.Pointer {
 		in = in.Elem()
 	}
@@ -45,7 +40,7 @@ func readableIn(in reflect.Type, value any, at string) error {
 				continue // the decoder reports it
 			}
 			inside := strings.TrimPrefix(at+"."+name, ".")
-			if err := readableIn(below.Type, inner, inside); err != nil {
+			if err := readable(below.Type, inner, inside); err != nil {
 				return err
 			}
 			if list, isList := inner.([]any); isList {
@@ -59,7 +54,7 @@ func readableIn(in reflect.Type, value any, at string) error {
 			return nil
 		}
 		for i, inner := range value {
-			if err := readableIn(in.Elem(), inner, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+			if err := readable(in.Elem(), inner, fmt.Sprintf("%s[%d]", at, i)); err != nil {
 				return err
 			}
 		}
