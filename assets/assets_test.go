@@ -28,7 +28,8 @@ func TestDecodeIsStrict(t *testing.T) {
 // TestNginxConfQuotes verifies that no text of a spec ends the word that it is printed as: not in
 // the main context, where load_module stands, and not in a server.
 func TestNginxConfQuotes(t *testing.T) {
-	const attack, quoted = "a; load_module /x.so; env A\"; user root; #\\", `"a; load_module /x.so; env A\"; user root; #\\";`
+	const attack = "a; load_module /x.so; env A\"; user root; #\\"
+	const quoted = `"a; load_module /x.so; env A\"; user root; #\\";`
 	for _, test := range []struct {
 		params NginxConfParams
 		want   []string

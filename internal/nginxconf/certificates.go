@@ -34,13 +34,13 @@ func (c *checker) checkMounted(d *directive) {
 	}
 	secret, key := mountedFile(file)
 	isMounted := secret != "" && c.mountAt(file) == nil
-	isDeclared := slices.ContainsFunc(defaults.TLS(c.spec), func(tls v1alpha2.TLS) bool { return tls.SecretName == secret })
+	hasSecret := func(tls v1alpha2.TLS) bool { return tls.SecretName == secret }
 
 	switch {
 	case !path.IsAbs(file):
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write %s/NAME/%s with a NAME of spec.tls",
 			file, Directory, TLSDirectory, usualKey(d))
-	case isMounted && !isDeclared && c.mountsKnown:
+	case isMounted && !slices.ContainsFunc(defaults.TLS(c.spec), hasSecret) && c.mountsKnown:
 		c.refuse(d, "spec.tls has no Secret %s; add `- secretName: %s` to spec.tls", secret, secret)
 	case isMounted && key != corev1.TLSCertKey && key != corev1.TLSPrivateKeyKey:
 		c.warn(d, "nginx does not start where the Secret %s has no key %s; be sure that it has", secret, key)

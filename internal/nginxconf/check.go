@@ -106,7 +106,8 @@ func Check(
 
 func newChecker(spec *v1alpha2.NginxOperatorSpec) *checker {
 	return &checker{
-		spec: spec, named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{}, unseenIn: map[*directive]bool{},
+		spec: spec, unseenIn: map[*directive]bool{},
+		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
 }
 

@@ -45,7 +45,8 @@ func (c *checker) checkExposed() {
 	for _, d := range c.withNames("root", "alias") {
 		at := slices.IndexFunc(places, func(place secretPlace) bool { return exposes(d.first(), place.path) })
 		if at >= 0 {
-			c.warn(d, "it lets clients read %s, where %s is; name a directory that has public files only", places[at].path, places[at].holds)
+			c.warn(d, "it lets clients read %s, where %s is; name a directory that has public files only",
+				places[at].path, places[at].holds)
 		}
 	}
 }

@@ -75,11 +75,12 @@ func TestDeclaredFiles(t *testing.T) {
 func TestCache(t *testing.T) {
 	const evicted = "it has no max_size, and once the volume of spec.cache is full, the Pod is evicted, or with inMemory its writes fail; " +
 		"add one that is less than its size"
-	const readOnly = "is on a read-only file system; declare a volume there in spec.cache, or write below /tmp, for example"
+	const readOnly = "is on a read-only file system; declare a volume there in spec.cache, " +
+		"or write below /tmp, for example"
 	spec := v1alpha2.NginxOperatorSpec{Cache: &v1alpha2.Cache{}}
 	testChecks(t, map[string]checked{
 		"at the default path": {spec: spec, text: inHTTP("proxy_cache_path /var/cache/nginx keys_zone=a:1m max_size=1m;")},
-		"below it":            {spec: spec, text: inHTTP("proxy_cache_path /var/cache/nginx/pages keys_zone=a:1m max_size=1m;")},
+		"below it":            {spec: spec, text: inHTTP("proxy_cache_path /var/cache/nginx/a keys_zone=a:1m max_size=1m;")},
 		"at another path": {
 			spec: v1alpha2.NginxOperatorSpec{Cache: &v1alpha2.Cache{Path: "/cache"}},
 			text: inHTTP("fastcgi_cache_path /cache keys_zone=a:1m max_size=1m;"),

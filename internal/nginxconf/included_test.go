@@ -11,7 +11,9 @@ import (
 
 func TestIncludedFiles(t *testing.T) {
 	const include = "include /etc/nginx/files/a.conf;"
-	unseen := []string{"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does"}
+	unseen := []string{
+		"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
+	}
 	tests := map[string]checked{
 		"nothing wrong": {text: inServer(include), texts: map[string]string{"a.conf": "add_header A b;"}},
 		"not known":     {text: include, warnings: unseen},
@@ -19,7 +21,9 @@ func TestIncludedFiles(t *testing.T) {
 		"by a mask": {
 			text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": "server { listen 8080; }", "b.conf": ""},
 		},
-		"one of several masked": {text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": ""}, warnings: unseen},
+		"one of several masked": {
+			text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": ""}, warnings: unseen,
+		},
 		"listens nowhere": {text: include, texts: map[string]string{"a.conf": "# nothing"}, want: []string{
 			"listen: port 8080 (the default of spec.ports): no server listens on it; add `listen 8080;` to a server, " +
 				"or declare the ports that the servers listen on",

@@ -157,7 +157,8 @@ func (c *checker) declared() []declared {
 	for i, tls := range defaults.TLS(c.spec) {
 		if number := defaults.TLSListens(tls); tls.Port != nil && !shared[number] {
 			shared[number] = true
-			ports = append(ports, declared{number, true, true, fmt.Sprintf("spec.tls[%d].%s %d", i, fieldOf(tls.TargetPort), number)})
+			label := fmt.Sprintf("spec.tls[%d].%s %d", i, fieldOf(tls.TargetPort), number)
+			ports = append(ports, declared{number, true, true, label})
 		}
 	}
 	return ports

@@ -45,13 +45,15 @@ func mountsOf(spec *v1alpha2.NginxOperatorSpec) (mounts []mount, complete bool) 
 // example because a patch refers to a part that the asset does not have.
 func patchedPod(patches []v1alpha2.Patch) (*corev1.PodSpec, []corev1.VolumeMount, bool) {
 	var relevant []v1alpha2.Patch
+	hasMounts := false
 	for _, declared := range patches {
 		if declared.Target.Kind == "Deployment" {
 			declared.Target.Name = "" // the asset has no name
 			relevant = append(relevant, declared)
+			hasMounts = hasMounts || strings.Contains(declared.Patch, "volumeMounts")
 		}
 	}
-	if !slices.ContainsFunc(relevant, func(declared v1alpha2.Patch) bool { return strings.Contains(declared.Patch, "volumeMounts") }) {
+	if !hasMounts {
 		return nil, nil, true
 	}
 

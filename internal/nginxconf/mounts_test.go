@@ -44,10 +44,10 @@ func patched(patch string) v1alpha2.NginxOperatorSpec {
 	}
 }
 
-// mounting returns a strategic merge patch that mounts a volume in a container.
-func mounting(container, mount, source string) string {
-	return fmt.Sprintf("spec: {template: {spec: {containers: [{name: %s, volumeMounts: [{name: extra, %s}]}], volumes: [{name: extra, %s}]}}}",
-		container, mount, source)
+// mounting returns a spec with a strategic merge patch that mounts a volume in a container.
+func mounting(container, mount, source string) v1alpha2.NginxOperatorSpec {
+	return patched(fmt.Sprintf("spec: {template: {spec: {containers: [{name: %s, volumeMounts: [{name: extra, %s}]}], "+
+		"volumes: [{name: extra, %s}]}}}", container, mount, source))
 }
 
 // TestMountsOfPatches verifies that the configuration can use a volume that a patch mounts.
@@ -56,8 +56,8 @@ func TestMountsOfPatches(t *testing.T) {
 	claim := "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 200Gi}}}}}"
 	write, read := inServer("access_log /var/big/a.log;"), inServer("include /var/big/*.conf;")
 	testChecks(t, map[string]checked{
-		"ephemeral claim": {spec: patched(mounting("nginx", "mountPath: /var/big", claim)), text: write},
-		"emptyDir":        {spec: patched(mounting("nginx", "mountPath: /var/big/", "emptyDir: {}")), text: write},
+		"ephemeral claim": {spec: mounting("nginx", "mountPath: /var/big", claim), text: write},
+		"emptyDir":        {spec: mounting("nginx", "mountPath: /var/big/", "emptyDir: {}"), text: write},
 		"operations": {
 			spec: patched(`[{"op": "add", "path": "/spec/template/spec/volumes/-", "value": {"name": "big", "emptyDir": {}}},
 			{"op": "add", "path": "/spec/template/spec/containers/0/volumeMounts/-", "value": {"name": "big", "mountPath": "/var/big"}}]`),
@@ -68,30 +68,30 @@ func TestMountsOfPatches(t *testing.T) {
 			text: write,
 		},
 		"cache": {
-			spec: patched(mounting("nginx", "mountPath: /var/big", claim)),
+			spec: mounting("nginx", "mountPath: /var/big", claim),
 			text: inHTTP("proxy_cache_path /var/big keys_zone=a:1m max_size=180g use_temp_path=off;"),
 		},
-		"read-only mount": {spec: patched(mounting("nginx", "mountPath: /var/big, readOnly: true", claim)), text: write, want: []string{readOnly}},
-		"ConfigMap":       {spec: patched(mounting("nginx", "mountPath: /var/big", "configMap: {name: a}")), text: write, want: []string{readOnly}},
-		"elsewhere":       {spec: patched(mounting("nginx", "mountPath: /var/bigger", claim)), text: write, want: []string{readOnly}},
+		"read-only mount": {spec: mounting("nginx", "mountPath: /var/big, readOnly: true", claim), text: write, want: []string{readOnly}},
+		"ConfigMap":       {spec: mounting("nginx", "mountPath: /var/big", "configMap: {name: a}"), text: write, want: []string{readOnly}},
+		"elsewhere":       {spec: mounting("nginx", "mountPath: /var/bigger", claim), text: write, want: []string{readOnly}},
 		"another container": {
-			spec: patched(mounting("other, image: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}",
-				"mountPath: /var/big", claim)),
+			spec: mounting("other, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}",
+				"mountPath: /var/big", claim),
 			text: write, want: []string{readOnly},
 		},
-		"include": {spec: patched(mounting("nginx", "mountPath: /var/big", "configMap: {name: a}")), text: read, warnings: []string{
+		"include": {spec: mounting("nginx", "mountPath: /var/big", "configMap: {name: a}"), text: read, warnings: []string{
 			"line 2: include: /var/big/*.conf is in volume extra, so that it is not checked before nginx reads it",
 		}},
 		"instead of spec.files": {
-			spec: patched(mounting("nginx", "mountPath: /etc/nginx/files", "secret: {secretName: a}")),
+			spec: mounting("nginx", "mountPath: /etc/nginx/files", "secret: {secretName: a}"),
 			text: inServer("ssl_dhparam /etc/nginx/files/dh.pem;"),
 		},
 		"instead of spec.tls": {
-			spec: patched(mounting("nginx", "mountPath: /etc/nginx/tls/own", "secret: {secretName: a}")),
+			spec: mounting("nginx", "mountPath: /etc/nginx/tls/own", "secret: {secretName: a}"),
 			text: inServer("ssl_trusted_certificate /etc/nginx/tls/own/ca.crt;"),
 		},
 		"Secret that clients can read": {
-			spec: patched(mounting("nginx", "mountPath: /srv/keys", "secret: {secretName: a}")), text: inServer("root /srv;"), warnings: []string{
+			spec: mounting("nginx", "mountPath: /srv/keys", "secret: {secretName: a}"), text: inServer("root /srv;"), warnings: []string{
 				"line 2: root: it lets clients read /srv/keys, where volume extra, which has a Secret or a token is; " +
 					"name a directory that has public files only",
 			},

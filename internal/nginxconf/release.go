@@ -82,7 +82,9 @@ func versionIn(form *regexp.Regexp, tag string) release {
 
 // versions are the tables of nginx's versions. nginx itself checks whether its own version has a
 // directive.
-var versions = []crossplane.MatchFunc{crossplane.MatchOssLatest, crossplane.MatchOss126, crossplane.MatchOss124, matchNewer}
+var versions = []crossplane.MatchFunc{
+	crossplane.MatchOssLatest, crossplane.MatchOss126, crossplane.MatchOss124, matchNewer,
+}
 
 // undocumented are directives that nginx has and its documentation, the source of the tables,
 // omits.
@@ -99,7 +101,8 @@ var thirdParty = []crossplane.MatchFunc{
 
 // masksOf returns the masks of a directive in all versions, or nil if no version has it.
 func (r release) masksOf(name string) []uint {
-	if r.certain && slices.ContainsFunc(loadedModules, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+	isPrefix := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	if r.certain && slices.ContainsFunc(loadedModules, isPrefix) {
 		return nil
 	}
 

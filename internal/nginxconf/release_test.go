@@ -118,7 +118,8 @@ func parserTakes(t *testing.T, text string) bool {
 func TestNewerDirectives(t *testing.T) {
 	for _, image := range []string{"", "nginx:1.30.4", "nginx:1.31.4", "nginx:1.28.3"} {
 		spec := v1alpha2.NginxOperatorSpec{Image: image}
-		problems, warnings := check(spec, "upstream u { least_time header inflight; server 127.0.0.1:1; sticky cookie id; keepalive 16 local; }\n"+
+		problems, warnings := check(spec, "upstream u { least_time header inflight; server 127.0.0.1:1;\n"+
+			"sticky cookie id; keepalive 16 local; }\n"+
 			inServer("tunnel_pass;", "max_headers 10;", "early_hints 1;", "proxy_socket_sndbuf 1k;",
 				"location / { if ($host = a) { add_header_inherit off; } }"))
 		if len(problems)+len(warnings) > 0 {

@@ -89,7 +89,7 @@ func TestDirectives(t *testing.T) {
 		"worker_connections 4096;":                              {Nginx: &tuned},
 		"error_log /dev/stderr warn;":                           {Nginx: &tuned},
 		"s;\nenv TZ;\nenv A.b;\n\nevents {":                     {Env: []v1alpha2.EnvVar{{Name: "TZ"}, {Name: "A.b"}}},
-		"error_log /dev/stderr notice;\nworker_processes auto;": {Nginx: &v1alpha2.Nginx{ErrorLogLevel: "notice; load_module /x.so; env A"}},
+		"error_log /dev/stderr notice;\nworker_processes auto;": {Nginx: &v1alpha2.Nginx{ErrorLogLevel: "notice; env A"}},
 	}
 	for want, spec := range tests {
 		files, err := Render(&spec, "", false)

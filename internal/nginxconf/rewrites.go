@@ -117,8 +117,9 @@ func hasArguments(d *directive) bool {
 }
 
 func isRedirect(d *directive) bool {
+	isStart := func(start string) bool { return strings.HasPrefix(d.args[1], start) }
 	return slices.Contains(d.args[2:], "redirect") || slices.Contains(d.args[2:], "permanent") ||
-		slices.ContainsFunc([]string{"http://", "https://", "$scheme"}, func(start string) bool { return strings.HasPrefix(d.args[1], start) })
+		slices.ContainsFunc([]string{"http://", "https://", "$scheme"}, isStart)
 }
 
 // capturesIn returns the unnamed captures $1 to $9 of a word as bits, and whether the word has

@@ -27,12 +27,16 @@ func TestWarnings(t *testing.T) {
 			},
 		},
 		"server without a listen": {
-			text:     "server { listen 8080; }\nserver { server_name a; }",
-			warnings: []string{"line 2: server: it has no listen, so nginx listens on port 8000 for it; add for example `listen 8080;`"},
+			text: "server { listen 8080; }\nserver { server_name a; }",
+			warnings: []string{
+				"line 2: server: it has no listen, so nginx listens on port 8000 for it; add for example `listen 8080;`",
+			},
 		},
 		"deprecated": {
-			text:     "server { listen 8080 http2; }\n",
-			warnings: []string{"line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server"},
+			text: "server { listen 8080 http2; }\n",
+			warnings: []string{
+				"line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server",
+			},
 		},
 		"not deprecated there": {text: "server { listen 8080 http2; }\n", spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.24.0"}},
 		"QUIC": {
@@ -40,9 +44,11 @@ func TestWarnings(t *testing.T) {
 			warnings: []string{"line 2: listen: QUIC needs UDP, and the Service serves TCP only, so nothing arrives there"},
 		},
 		"another key of a Secret": {
-			spec:     mounted(),
-			text:     inServer("ssl_client_certificate /etc/nginx/tls/shop/ca.crt;"),
-			warnings: []string{"line 2: ssl_client_certificate: nginx does not start where the Secret shop has no key ca.crt; be sure that it has"},
+			spec: mounted(),
+			text: inServer("ssl_client_certificate /etc/nginx/tls/shop/ca.crt;"),
+			warnings: []string{
+				"line 2: ssl_client_certificate: nginx does not start where the Secret shop has no key ca.crt; be sure that it has",
+			},
 		},
 		"passwords among static files": {
 			text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),

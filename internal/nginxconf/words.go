@@ -39,7 +39,8 @@ func (r *reader) statement() (words []string, line int, end byte, problem *Probl
 
 		switch size := r.pos - start; {
 		case size > maxWord:
-			return words, line, 0, syntaxError(at, name, "nginx accepts words of up to %d bytes, and this one has %d; split it", maxWord, size)
+			return words, line, 0, syntaxError(at, name,
+				"nginx accepts words of up to %d bytes, and this one has %d; split it", maxWord, size)
 		case !ok:
 			return words, line, 0, syntaxError(line, name, unfinished)
 		}

@@ -100,7 +100,8 @@ func parseOne(text string) (raw []byte, values int, err error) {
 	}()
 
 	if n := utf8.RuneCountInString(text); n > maxCharacters {
-		return nil, 0, fmt.Errorf("has %d characters, and at most %d are allowed: make several patches of it", n, maxCharacters)
+		return nil, 0, fmt.Errorf("has %d characters, and at most %d are allowed: make several patches of it",
+			n, maxCharacters)
 	}
 	if values, err = plain(text); err != nil {
 		return nil, 0, err

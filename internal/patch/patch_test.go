@@ -224,10 +224,10 @@ func refused() map[string]struct{ kind, patch, want string } {
 		},
 		"the Pod's name": {"Deployment", "spec: {template: {metadata: {name: a}}}", "spec.template.metadata.name"},
 		// Fields that the spec sets, and fields that the operator relies on.
-		"selector":           {"Deployment", "spec: {selector: {matchLabels: {a: b}}}", "cannot change spec.selector"},
+		"selector":           {"Deployment", "spec: {selector: null}", "cannot change spec.selector"},
 		"selector of others": {"Service", "spec: {selector: {a: b}}", "cannot change spec.selector"},
 		"podSelector":        {"NetworkPolicy", "spec: {podSelector: {$patch: replace}}", "cannot change spec.podSelector"},
-		"budget's selector":  {"PodDisruptionBudget", "spec: {selector: {matchLabels: {a: b}}}", "cannot change spec.selector"},
+		"budget's selector":  {"PodDisruptionBudget", "spec: {selector: null}", "cannot change spec.selector"},
 		"the whole spec":     {"Deployment", "spec: {$patch: delete}", "cannot remove or rename the container nginx"},
 		"replicas":           {"Deployment", "spec: {replicas: 5}", "set spec.replicas"},
 		"strategy":           {"Deployment", "spec: {strategy: {$patch: replace, type: Recreate}}", "set spec.rollout"},

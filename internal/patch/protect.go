@@ -90,11 +90,12 @@ func changedMetadata(before, after map[string]any, at string) []string {
 		was, is := mapAt(before, name), mapAt(after, name)
 		for _, key := range keysOf(was, is) {
 			_, existed := was[key]
+			field := fmt.Sprintf("%s.%s[%s]", at, name, key)
 			switch {
 			case existed && !reflect.DeepEqual(was[key], is[key]):
-				faults = append(faults, fmt.Sprintf("a patch cannot change %s.%s[%s]: another field or the operator sets it; leave it out", at, name, key))
+				faults = append(faults, "a patch cannot change "+field+": another field or the operator sets it; leave it out")
 			case !existed && reserved(key):
-				faults = append(faults, fmt.Sprintf("a patch cannot set %s.%s[%s]: it is the operator's; use a prefix of your own", at, name, key))
+				faults = append(faults, "a patch cannot set "+field+": it is the operator's; use a prefix of your own")
 			}
 		}
 	}
