@@ -1,26 +1,16 @@
 package nginxconf
 
 import (
-	"bytes"
-	"errors"
-	"flag"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
 )
-
-// update rewrites the golden files: go test ./internal/nginxconf -update
-var update = flag.Bool("update", false, "write golden files")
 
 func TestRender(t *testing.T) {
 	servers := "server {\n    listen 8080;\n}\n"
@@ -57,22 +47,10 @@ func TestRender(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := files[ServersFile]; got != test.servers {
-				t.Errorf("the user's text was changed to %q", got)
+			if servers := files[ServersFile]; servers != test.servers {
+				t.Errorf("the user's text was changed to %q", servers)
 			}
-			golden := filepath.Join("testdata", name+".conf")
-			if *update {
-				if err := os.WriteFile(golden, []byte(files[MainFile]), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden) //nolint:gosec // a file of testdata
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), files[MainFile]); diff != "" {
-				t.Error(diff)
-			}
+			fixture.Golden(t, name+".conf", files[MainFile])
 		})
 	}
 }
@@ -114,52 +92,6 @@ func TestWorkers(t *testing.T) {
 	} {
 		if count := workers(&v1alpha2.NginxOperatorSpec{Resources: cpuLimit(limit)}); count != want {
 			t.Errorf("limit %q: %d, want %d", limit, count, want)
-		}
-	}
-}
-
-// TestRenderAsTheFirstRelease verifies that a v1alpha1 spec renders as in release 0.1.0. Otherwise
-// an upgrade would restart every operand. The golden files of package operand are from that
-// release.
-func TestRenderAsTheFirstRelease(t *testing.T) {
-	for name, test := range map[string]struct {
-		spec v1alpha2.NginxOperatorSpec
-		ipv6 bool
-	}{
-		"defaults": {},
-		"ipv6":     {ipv6: true},
-		"port-80":  {spec: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			files, err := Render(&test.spec, "", test.ipv6)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := Files(releasedConfigMap(t, name))
-			if diff := cmp.Diff(want, files); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func releasedConfigMap(t *testing.T, name string) map[string]string {
-	t.Helper()
-	file := filepath.Join("..", "..", "internal", "operand", "testdata", name+".yaml")
-	raw, err := os.ReadFile(file) //nolint:gosec // a golden file
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw))
-	for {
-		object := corev1.ConfigMap{}
-		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
-			t.Fatalf("%s holds no ConfigMap", name)
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if object.Kind == "ConfigMap" {
-			return object.Data
 		}
 	}
 }
