@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -71,8 +72,12 @@ func changesOf(hits []parsed, child client.Object) []change {
 	var changes []change
 	for _, own := range fields {
 		for _, value := range newValues(get(before, own.field), get(after, own.field)) {
-			made := change{kindOf(child), own.field, own.instead, fmt.Sprintf("%#v", value)}
-			if !slices.Contains(changes, made) {
+			// The status stores hashes of the values, so their form must not change.
+			raw, err := json.Marshal(value)
+			if err != nil {
+				raw = fmt.Append(nil, value)
+			}
+			if made := (change{kindOf(child), own.field, own.instead, string(raw)}); !slices.Contains(changes, made) {
 				changes = append(changes, made)
 			}
 		}
