@@ -48,11 +48,11 @@ func testChecks(t *testing.T, tests map[string]checked) {
 }
 
 func texts(problems []Problem) []string {
-	var out []string
+	var messages []string
 	for _, problem := range problems {
-		out = append(out, problem.String())
+		messages = append(messages, problem.String())
 	}
-	return out
+	return messages
 }
 
 func check(spec v1alpha2.NginxOperatorSpec, text string) (problems, warnings []string) {

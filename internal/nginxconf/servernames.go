@@ -69,7 +69,7 @@ func anyMatches(known, names []string) bool {
 	certificate := &x509.Certificate{DNSNames: known}
 	return slices.ContainsFunc(names, func(name string) bool {
 		if prefix, open := strings.CutSuffix(name, "*"); open {
-			return slices.ContainsFunc(known, func(one string) bool { return strings.HasPrefix(one, prefix) })
+			return slices.ContainsFunc(known, func(other string) bool { return strings.HasPrefix(other, prefix) })
 		}
 		all, isWildcard := strings.CutPrefix(name, "*.")
 		domain, isDomain := strings.CutPrefix(name, ".")

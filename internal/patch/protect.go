@@ -115,20 +115,25 @@ func tidy(before, after client.Object) []string {
 	if !isDeployment {
 		return nil
 	}
+
 	is, into := &was.Spec.Template.Spec, &after.(*appsv1.Deployment).Spec.Template.Spec
 	// The API server copies each of the two fields to the other. If only one were set, removing it
 	// later would have no effect.
 	into.DeprecatedServiceAccount = into.ServiceAccountName
+
 	foremost(into.Containers, is.Containers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.InitContainers, is.InitContainers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.Volumes, is.Volumes, func(v *corev1.Volume) string { return v.Name })
 	if len(into.Containers) == 0 || into.Containers[0].Name != "nginx" {
 		return []string{"a patch cannot remove or rename the container nginx: " + ownContract}
 	}
+
 	nginx, own := &into.Containers[0], &is.Containers[0]
 	foremost(nginx.VolumeMounts, own.VolumeMounts, func(m *corev1.VolumeMount) string { return m.MountPath })
-	out := append(changedContainer(own, nginx), changedMounts(own.VolumeMounts, nginx.VolumeMounts)...)
-	return append(out, takenPorts(nginx.Ports, slices.Concat(into.Containers[1:], into.InitContainers))...)
+	return slices.Concat(
+		changedContainer(own, nginx), changedMounts(own.VolumeMounts, nginx.VolumeMounts),
+		takenPorts(nginx.Ports, slices.Concat(into.Containers[1:], into.InitContainers)),
+	)
 }
 
 // foremost moves the elements that own also has to the beginning of the list, in the order of own.
@@ -144,35 +149,36 @@ func foremost[T any](list, own []T, name func(*T) string) {
 }
 
 func changedContainer(before, after *corev1.Container) []string {
-	var out []string
+	var faults []string
 	was, is := reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
 	for _, own := range keptOfNginx {
 		at, _ := typeOf(was.Type(), own.field)
 		if !equality.Semantic.DeepEqual(was.FieldByIndex(at.Index).Interface(), is.FieldByIndex(at.Index).Interface()) {
-			out = append(out, fmt.Sprintf("a patch cannot change %s of the container nginx: %s", own.field, own.instead))
+			faults = append(faults, fmt.Sprintf("a patch cannot change %s of the container nginx: %s", own.field, own.instead))
 		}
 	}
-	return out
+	return faults
 }
 
 // changedMounts returns a message for each of the operator's mounts that was changed, and for each
 // other mount that hides one or is inside of a read-only one.
 func changedMounts(before, after []corev1.VolumeMount) []string {
-	var out []string
+	var faults []string
 	for i := range before {
 		own := &before[i]
 		if i >= len(after) || !equality.Semantic.DeepEqual(*own, after[i]) {
-			out = append(out, fmt.Sprintf("a patch cannot change volumeMounts of the container nginx (%s): %s", own.MountPath, ownContract))
+			faults = append(faults, fmt.Sprintf("a patch cannot change volumeMounts of the container nginx (%s): %s",
+				own.MountPath, ownContract))
 			continue
 		}
 		for _, other := range after[len(before):] {
 			if within(own.MountPath, other.MountPath) || own.ReadOnly && within(other.MountPath, own.MountPath) {
-				out = append(out, fmt.Sprintf("a patch cannot mount %s in the container nginx, where the operator mounts %s: choose another path",
-					other.MountPath, own.MountPath))
+				faults = append(faults, "a patch cannot mount "+other.MountPath+
+					" in the container nginx, where the operator mounts "+own.MountPath+": choose another path")
 			}
 		}
 	}
-	return out
+	return faults
 }
 
 // within reports whether a path is the directory or is below it.
