@@ -1,10 +1,10 @@
 // Package assets contains the parts that all operands share: manifests with the constant parts of
-// the child objects, and the template of the nginx configuration. They are embedded into the
-// operator, decoded once at the start, and returned as copies.
+// the child objects, and the template of the nginx configuration.
 package assets
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -24,8 +24,7 @@ var manifests embed.FS
 //go:embed nginx/nginx.conf.tmpl
 var nginxConfSource string
 
-// The assets are part of the binary, so an error in one is a bug: the program panics at the start.
-// A test decodes all of them.
+// The assets are part of the binary, so an error in one is a bug, and the program panics.
 var (
 	configMap           = mustDecode[corev1.ConfigMap]("configmap.yaml")
 	deployment          = mustDecode[appsv1.Deployment]("deployment.yaml")
@@ -74,16 +73,13 @@ func PrometheusRule() *monitoringv1.PrometheusRule { return prometheusRule.DeepC
 type NginxConfParams struct {
 	// Environment has the names of the environment variables that worker processes keep.
 	Environment []string
-	// Ports are the TCP ports on which the operator's own server listens for plain HTTP.
+	// Ports and TLS are the TCP ports on which the operator's own server listens for plain HTTP and
+	// for TLS.
 	Ports []int32
-	// TLS are the ports on which the operator's own server listens for TLS.
-	TLS []NginxTLS
-	// HealthPort is the TCP port of the server for the kubelet's probes. It differs from all other
-	// ports.
-	HealthPort int32
-	// StatusPort is the TCP port, inside of the Pod, on which nginx serves its metrics, or 0 for
-	// none. It differs from all other ports.
-	StatusPort int32
+	TLS   []NginxTLS
+	// HealthPort is the TCP port of the server for the kubelet's probes, and StatusPort the one for
+	// nginx's metrics inside of the Pod, or 0 for none. They differ from all other ports.
+	HealthPort, StatusPort int32
 	// IPv6 adds IPv6 to IPv4. nginx does not start with it on a node without IPv6.
 	IPv6 bool
 	// Workers is the number of worker processes, or 0 for one per processor of the node.
@@ -96,8 +92,7 @@ type NginxConfParams struct {
 	// WorkerShutdownSeconds is how long a worker process may finish its requests after it was told
 	// to exit.
 	WorkerShutdownSeconds int64
-	// Include is the file with the user's servers. If it is set, the operator's own server is left
-	// out.
+	// Include is the file with the user's servers, which replace the operator's own server.
 	Include string
 	// Given has the directives that the user's servers set in the http context. The operator leaves
 	// out its own ones, because nginx accepts most of them only once.
@@ -111,31 +106,20 @@ type NginxTLS struct {
 }
 
 // NginxConf renders nginx.conf with the parameters.
-func NginxConf(params NginxConfParams) (string, error) {
+func NginxConf(params NginxConfParams) string {
 	var text strings.Builder
 	if err := nginxConf.Execute(&text, params); err != nil {
-		return "", fmt.Errorf("failed to render nginx.conf: %w", err)
+		panic(fmt.Errorf("failed to render nginx.conf: %w", err))
 	}
-	return text.String(), nil
+	return text.String()
 }
 
+// mustDecode reads an embedded manifest. A field that the type does not have is an error.
 func mustDecode[T any](file string) *T {
-	object, err := decode[T](file)
-	if err != nil {
-		panic(err)
+	object := new(T)
+	raw, err := manifests.ReadFile("manifests/" + file)
+	if err := errors.Join(err, yaml.UnmarshalStrict(raw, object)); err != nil {
+		panic(fmt.Errorf("failed to decode asset %s: %w", file, err))
 	}
 	return object
-}
-
-// decode reads an embedded manifest. A field that the type does not have is an error.
-func decode[T any](file string) (*T, error) {
-	raw, err := manifests.ReadFile("manifests/" + file)
-	if err != nil {
-		return nil, fmt.Errorf("failed to read asset %s: %w", file, err)
-	}
-	object := new(T)
-	if err := yaml.UnmarshalStrict(raw, object); err != nil {
-		return nil, fmt.Errorf("failed to decode asset %s: %w", file, err)
-	}
-	return object, nil
 }

@@ -198,7 +198,8 @@ func checkConfig(spec *v1alpha2.NginxOperatorSpec, text, where string, texts map
 		}}
 	}
 	var out []failure.Failure
-	for _, problem := range nginxconf.CheckIncluding(spec, text, texts) {
+	problems, _ := nginxconf.Check(spec, text, texts, nil)
+	for _, problem := range problems {
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: where + problem.String()})
 	}
 	return out

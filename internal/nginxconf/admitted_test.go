@@ -2,6 +2,7 @@ package nginxconf
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,10 +12,7 @@ import (
 
 // admitted lists configurations that nginx accepts, or that only nginx can check, with their
 // warnings.
-var admitted = map[string]struct {
-	text, image string
-	want        []string
-}{
+var admitted = map[string]checked{
 	"variable in a longer word": {text: inServer(`rewrite ^/u/(\w+)$ /users/$1_profile last;`)},
 	"cache in shared memory":    {text: inHTTP("proxy_cache_path /dev/shm/c keys_zone=c:1m;")},
 	"log of a file descriptor":  {text: inServer("access_log /dev/fd/1;", "error_log /proc/self/fd/2;")},
@@ -41,26 +39,48 @@ var admitted = map[string]struct {
 	"Windows line ends and tabs":      {text: "server {\r\n\tlisten 8080;\r\n}\r\n"},
 	"empty upstream that nginx takes": {text: inHTTP("upstream u { zone u 64k; server 127.0.0.1:1; }")},
 	"state of an upstream": {
-		image: "private-registry.nginx.com/nginx-plus/base:r35",
-		text:  inHTTP("upstream u { zone u 64k; state /tmp/u.state; }"),
+		spec: v1alpha2.NginxOperatorSpec{Image: "private-registry.nginx.com/nginx-plus/base:r35"},
+		text: inHTTP("upstream u { zone u 64k; state /tmp/u.state; }"),
 	},
 	"directive of another module": {
-		image: "registry.example.com/nginx:1.28.0-brotli", text: inServer("brotli on;"),
-		want: []string{"line 2: brotli: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in"},
+		spec: v1alpha2.NginxOperatorSpec{Image: "registry.example.com/nginx:1.28.0-brotli"}, text: inServer("brotli on;"),
+		warnings: []string{
+			"line 2: brotli: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in",
+		},
 	},
 	"OpenTelemetry in an own image": {
-		image: "registry.example.com/nginx:1.28.0-otel", text: inServer("otel_trace on;"),
-		want: []string{
+		spec: v1alpha2.NginxOperatorSpec{Image: "registry.example.com/nginx:1.28.0-otel"}, text: inServer("otel_trace on;"),
+		warnings: []string{
 			"line 2: otel_trace: OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it",
 		},
 	},
 	"types of all servers": {
 		text: "include /etc/nginx/mime.types;\n" + inServer("include /etc/nginx/mime.types;"),
-		want: []string{
+		warnings: []string{
 			"line 1: include: the operator includes it already, and nginx warns of each type that it reads again; remove it",
 		},
 	},
-	"directive of another version": {image: "nginx:1.24", text: inServer("http2 on;")},
+	"image with unknown modules": {
+		spec: v1alpha2.NginxOperatorSpec{Image: "quay.io/me/my-nginx:1"},
+		text: inServer(
+			`more_set_headers "X-Served-By: me";`,
+			"location / {", "content_by_lua_block {", `  if x == "{" then ngx.say("}") end`, "}", "}",
+			"frobnicate on;", "include /etc/nginx/snippets/ours.conf;", "limit_req zone=theirs;", "set $x $theirs;",
+			"satisfy most;", "http3 off;", "root /a;", "root /b;",
+		),
+		warnings: []string{
+			"line 8: frobnicate: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in",
+			"line 9: include: /etc/nginx/snippets/ours.conf is in the image, so that it is not checked before nginx reads it",
+		},
+	},
+	"directive of another version": {spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.24"}, text: inServer("http2 on;")},
+
+	// Large realistic configurations are within the bounds.
+	"large map": {text: inHTTP("map $uri $new {", strings.Repeat("  /old/path/1000 /new/path/1000;\n", 10_000), "}")},
+	"large geo": {text: inHTTP("geo $net {", strings.Repeat("192.0.2.1/32 1;\n", 40_000), "}")},
+	"many servers": {text: strings.Repeat("server {\n  listen 8080;\n  server_name host100.example.com;\n"+
+		strings.Repeat("  location /1/ {\n    proxy_pass http://127.0.0.1:3000;\n    proxy_set_header Host $host;\n"+
+			"    proxy_read_timeout 5s;\n  }\n", 10)+"}\n", 500)},
 
 	// nginx rejects the following configurations, and reports the error itself.
 	"value":            {text: inServer("client_max_body_size 10MB;")},
@@ -69,38 +89,28 @@ var admitted = map[string]struct {
 	"unknown zone":     {text: inServer("limit_req zone=a;")},
 	"parameter": {
 		text: inServer("listen 8081 spdy;"),
-		want: []string{"line 2: listen: port 8081 is not declared, so the Service does not serve it; add it to spec.ports"},
+		warnings: []string{
+			"line 2: listen: port 8081 is not declared, so the Service does not serve it; add it to spec.ports",
+		},
 	},
 	"no certificate": {text: inServer("listen 127.0.0.1:8443 ssl;")},
 	"socket in the file system": {
 		text: inServer("listen unix:/tmp/x.sock;"),
-		want: []string{
+		warnings: []string{
 			"line 2: listen: a socket in the file system outlives a container that crashed, and keeps the next from starting; " +
 				"listen on 127.0.0.1 and a port",
 		},
 	},
 	"files of the image": {
 		text: "include /etc/nginx/conf.d/*.conf;",
-		want: []string{
+		warnings: []string{
 			"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
 			"line 1: include: /etc/nginx/conf.d/*.conf is in the image, so that it is not checked before nginx reads it",
 		},
 	},
 }
 
-func TestAdmitted(t *testing.T) {
-	for name, test := range admitted {
-		t.Run(name, func(t *testing.T) {
-			spec := &v1alpha2.NginxOperatorSpec{Image: test.image, Config: &v1alpha2.Config{}}
-			if problems := Check(spec, test.text); len(problems) > 0 {
-				t.Error(problems)
-			}
-			if diff := cmp.Diff(test.want, texts(Warnings(spec, test.text, nil))); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
+func TestAdmitted(t *testing.T) { testChecks(t, admitted) }
 
 func describe(d *directive) string {
 	out := fmt.Sprintf("%d %s %q", d.line, d.name, d.args)

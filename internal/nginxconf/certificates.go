@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // readAtStart are the directives whose files must exist when nginx starts.
@@ -19,10 +22,8 @@ var readAtStart = []string{
 
 // checkCertificates finds references to certificates that the Pod does not mount.
 func (c *checker) checkCertificates() {
-	for _, name := range readAtStart {
-		for _, d := range c.named[name] {
-			c.checkMounted(d)
-		}
+	for _, d := range c.withNames(readAtStart...) {
+		c.checkMounted(d)
 	}
 }
 
@@ -31,25 +32,30 @@ func (c *checker) checkMounted(d *directive) {
 	if strings.Contains(file, "$") || inline.MatchString(file) {
 		return
 	}
-	secret, key, mounted := mountedFile(file)
-	mounted = mounted && c.mountAt(file) == nil
+	secret, key := mountedFile(file)
+	isMounted := secret != "" && c.mountAt(file) == nil
+	hasSecret := func(tls v1alpha2.TLS) bool { return tls.SecretName == secret }
+
 	switch {
 	case !path.IsAbs(file):
 		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write %s/NAME/%s with a NAME of spec.tls",
 			file, Directory, TLSDirectory, usualKey(d))
-	case mounted && !slices.Contains(c.tlsNames(), secret) && c.mountsKnown:
+	case isMounted && !slices.ContainsFunc(defaults.TLS(c.spec), hasSecret) && c.mountsKnown:
 		c.refuse(d, "spec.tls has no Secret %s; add `- secretName: %s` to spec.tls", secret, secret)
-	case mounted && key != corev1.TLSCertKey && key != corev1.TLSPrivateKeyKey:
+	case isMounted && key != corev1.TLSCertKey && key != corev1.TLSPrivateKeyKey:
 		c.warn(d, "nginx does not start where the Secret %s has no key %s; be sure that it has", secret, key)
 	}
 }
 
-// mountedFile returns the Secret and the key of a file below TLSDirectory. mounted reports whether
-// the file is below TLSDirectory.
-func mountedFile(file string) (secret, key string, mounted bool) {
-	rest, mounted := strings.CutPrefix(path.Clean(file), TLSDirectory+"/")
-	secret, key, _ = strings.Cut(rest, "/")
-	return secret, key, mounted
+// mountedFile returns the Secret and the key of a file below TLSDirectory, or "" for another file,
+// and for a variable.
+func mountedFile(file string) (secret, key string) {
+	inside, isMounted := strings.CutPrefix(path.Clean(file), TLSDirectory+"/")
+	secret, key, _ = strings.Cut(inside, "/")
+	if !isMounted || strings.Contains(secret, "$") {
+		return "", ""
+	}
+	return secret, key
 }
 
 // inline matches values that are not files.

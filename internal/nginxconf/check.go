@@ -4,30 +4,7 @@ import (
 	"fmt"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
 )
-
-// Check returns the problems of a configuration: syntax errors, directives that no version of nginx
-// knows, and conflicts with the operator. It leaves all other errors to nginx
-// (docs/adr/0017-what-admission-refuses.md).
-func Check(spec *v1alpha2.NginxOperatorSpec, servers string) []Problem {
-	return CheckIncluding(spec, servers, nil)
-}
-
-// CheckIncluding is Check with the texts of files of spec.files, by path. It checks an included
-// file at its include.
-func CheckIncluding(spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string) []Problem {
-	problems, _ := inspect(spec, servers, texts, nil)
-	return problems
-}
-
-// Warnings returns the warnings about a valid configuration: deprecated or probably unintended
-// directives, and files that cannot be checked before nginx starts. names are the known DNS names
-// of certificates, by Secret.
-func Warnings(spec *v1alpha2.NginxOperatorSpec, servers string, names map[string][]string) []Problem {
-	_, warnings := inspect(spec, servers, nil, names)
-	return warnings
-}
 
 // checker checks one configuration.
 type checker struct {
@@ -35,30 +12,25 @@ type checker struct {
 	text               string
 	release            release
 	problems, warnings findings
-	// mounts are the volumes in the nginx container. mountsKnown is false if the mounts of patches
-	// are unknown.
+	// mountsKnown is false if the mounts of patches are unknown.
 	mounts      []mount
 	mountsKnown bool
 
-	// all are the valid directives in the order of the text. named has them by name, and inBlock by
-	// their block and name.
+	// all are the valid directives in the order of the text, also by name, and by block and name.
 	all     []*directive
 	named   map[string][]*directive
 	inBlock map[blockAndName][]*directive
-	// unseen reports whether the content of an included file is unknown, for example because the
-	// file exists only in the image. Such a file can have any directive. unseenIn are the blocks
-	// that include such files. A nil block is the http context.
-	unseen   bool
-	unseenIn map[*directive]bool
-	// unseenEntries reports whether the content of a file that is included in a block such as map
-	// is unknown.
-	unseenEntries bool
-	// texts are the known files of spec.files, by path. including is the chain of included files,
-	// and its last element is the current file. read is the size of all text so far.
-	texts     map[string]string
+	// unseen reports whether the content of an included file is unknown, for example because only
+	// the image has the file. unseenIn are the blocks that include such files, with nil for the http
+	// context, and unseenEntries reports whether a block such as map includes one.
+	unseen, unseenEntries bool
+	unseenIn              map[*directive]bool
+	// including is the chain of included files, and its last element is the current file. read is
+	// the size of all text so far.
 	including []string
 	read      reading
-	// names are the known DNS names of certificates, by Secret.
+	// texts and names are the parameters of Check.
+	texts map[string]string
 	names map[string][]string
 	// masks counts the masks of includes that were compared with the paths of spec.files.
 	masks int
@@ -86,13 +58,17 @@ var rules = []func(*checker){
 	(*checker).checkUnused,
 }
 
-// inspect never panics: a bug in a rule affects one object only.
-func inspect(
+// Check returns the problems of a configuration: syntax errors, directives that no version of nginx
+// knows, and conflicts with the operator. It leaves all other errors to nginx
+// (docs/adr/0017-what-admission-refuses.md). The warnings are about deprecated or probably
+// unintended directives, and about files that cannot be checked before nginx starts.
+//
+// texts are the known files of spec.files, by path, which are checked at their include. names are
+// the known DNS names of certificates, by Secret. Check never panics: a bug in a rule affects one
+// object only.
+func Check(
 	spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string, names map[string][]string,
 ) (problems, warnings []Problem) {
-	if servers == "" {
-		return nil, nil
-	}
 	if len(servers) > MaxBytes {
 		return []Problem{tooLarge(len(servers))}, nil
 	}
@@ -105,31 +81,34 @@ func inspect(
 		}
 	}()
 
-	r := &reader{text: servers, line: 1}
+	r := &reader{text: servers, line: 1, reading: reading{bytes: len(servers)}}
 	tree, problem := r.parse()
 	if problem != nil {
-		problem.Directive = quoted(problem.Directive)
 		return []Problem{*problem}, nil
 	}
 
-	files, err := render(spec, servers, tree, false)
-	if err != nil {
-		return []Problem{{Message: err.Error()}}, nil
-	}
+	files := render(spec, servers, tree, false)
 	if size := len(files[MainFile]) + len(servers); size > MaxBytes {
 		return []Problem{tooLarge(size)}, nil
 	}
 
-	c := &checker{
-		spec: spec, text: servers, release: releaseOf(spec.Image), texts: texts, names: names, read: reading{len(servers), r.directives, r.words},
-		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{}, unseenIn: map[*directive]bool{},
-	}
+	c := newChecker(spec)
+	c.text, c.texts, c.names, c.read = servers, texts, names, r.reading
+	c.release = releaseOf(spec.Image)
 	c.mounts, c.mountsKnown = mountsOf(spec)
 	c.collect(tree, nil, contextHTTP)
+
 	for _, rule := range rules {
 		rule(c)
 	}
 	return c.problems.first(), c.warnings.first()
+}
+
+func newChecker(spec *v1alpha2.NginxOperatorSpec) *checker {
+	return &checker{
+		spec: spec, unseenIn: map[*directive]bool{},
+		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
+	}
 }
 
 func (c *checker) refuse(d *directive, format string, args ...any) { c.problems.addf(d, format, args) }
@@ -137,12 +116,21 @@ func (c *checker) refuse(d *directive, format string, args ...any) { c.problems.
 func (c *checker) warn(d *directive, format string, args ...any) { c.warnings.addf(d, format, args) }
 
 // refuseIfKnown adds a problem if the content of the image is known, or else a warning.
-func (c *checker) refuseIfKnown(d *directive, format string, args ...any) {
+func (c *checker) refuseIfKnown(d *directive, message string) {
 	if c.release.certain {
-		c.refuse(d, format, args...)
-		return
+		c.refuse(d, message)
+	} else {
+		c.warn(d, message)
 	}
-	c.warn(d, format, args...)
+}
+
+// withNames returns the directives with one of the names.
+func (c *checker) withNames(names ...string) []*directive {
+	var all []*directive
+	for _, name := range names {
+		all = append(all, c.named[name]...)
+	}
+	return all
 }
 
 // children returns the directives with a name in the block of d. A nil d is the http context.
@@ -171,19 +159,10 @@ func (c *checker) collect(block []*directive, parent *directive, context uint) {
 		c.inBlock[at] = append(c.inBlock[at], d)
 
 		if isInclude(d) {
-			c.collectIncluded(d, parent, context)
+			c.eachIncluded(d, func() { c.setUnseen(d) }, func(_ string, tree []*directive) { c.collect(tree, parent, context) })
 		}
 		if inner := innerContext(d); inner != 0 {
 			c.collect(d.block, d, inner)
 		}
 	}
-}
-
-// tlsNames returns the Secrets that spec.tls mounts.
-func (c *checker) tlsNames() []string {
-	var names []string
-	for _, tls := range defaults.TLS(c.spec) {
-		names = append(names, tls.SecretName)
-	}
-	return names
 }

@@ -43,40 +43,33 @@ func isOpenTelemetry(d *directive) bool {
 // innerContext returns the context of the block of a directive, or 0 if it has no block, or if the
 // entries of the block are not directives.
 func innerContext(d *directive) uint {
-	if !d.isBlock {
+	switch {
+	case !d.isBlock:
 		return 0
+	case d.name != "if":
+		return blockContexts[d.name]
+	case d.context == contextServer, d.context == contextServerIf:
+		return contextServerIf
 	}
-	switch d.name {
-	case "server":
-		return contextServer
-	case "location":
-		return contextLocation
-	case "upstream":
-		return contextUpstream
-	case "limit_except":
-		return contextLimit
-	case "if":
-		if d.context == contextServer || d.context == contextServerIf {
-			return contextServerIf
-		}
-		return contextIf
-	}
-	return 0
+	return contextIf
+}
+
+var blockContexts = map[string]uint{
+	"server": contextServer, "location": contextLocation, "upstream": contextUpstream, "limit_except": contextLimit,
 }
 
 // checkPlace reports whether a directive is known, allowed in its context, and has a valid number
 // of arguments.
 func (c *checker) checkPlace(d *directive) bool {
-	name := d.name
-	if instead, ok := owned[name]; ok {
+	if instead, ok := owned[d.name]; ok {
 		if isOpenTelemetry(d) {
 			instead = onlyLoaded
 		}
-		c.problems.add(Problem{File: fileOf(d), Line: d.line, Directive: name, Message: "cannot be set here: " + instead})
+		c.refuse(d, "cannot be set here: "+instead)
 		return false
 	}
 
-	masks := c.release.masksOf(name)
+	masks := c.release.masksOf(d.name)
 	switch {
 	case isOpenTelemetry(d):
 		c.refuseIfKnown(d, onlyLoaded)
@@ -103,7 +96,7 @@ func (c *checker) checkPlace(d *directive) bool {
 	case elsewhere == 0:
 		c.refuse(d, "cannot be set here: it belongs outside of the http context, which the operator owns; remove it")
 	default:
-		c.problems.add(Problem{File: fileOf(d), Line: d.line, Directive: name, Message: "not allowed here; it is allowed " + places(elsewhere)})
+		c.refuse(d, "not allowed here; it is allowed "+places(elsewhere))
 	}
 	return false
 }
@@ -111,11 +104,10 @@ func (c *checker) checkPlace(d *directive) bool {
 // checkArguments reports whether the number of arguments, and the presence of a block, match one of
 // the masks.
 func (c *checker) checkArguments(d *directive, masks []uint) bool {
-	isBlock := d.isBlock
-	sameForm := slices.DeleteFunc(slices.Clone(masks), func(mask uint) bool { return (mask&argumentsBlock != 0) != isBlock })
+	sameForm := slices.DeleteFunc(masks, func(mask uint) bool { return (mask&argumentsBlock != 0) != d.isBlock })
 
 	switch {
-	case len(sameForm) == 0 && isBlock:
+	case len(sameForm) == 0 && d.isBlock:
 		c.refuse(d, `takes no block; end it with ";"`)
 		return false
 	case len(sameForm) == 0:

@@ -18,8 +18,7 @@ func (c *checker) checkMaps() {
 	}
 }
 
-// checkEntries checks entries of a block. file is their file of spec.files, or "" for the user's
-// text itself.
+// checkEntries checks entries of a block. file is their file of spec.files, or "" for none.
 func (c *checker) checkEntries(block *directive, entries []*directive, file string) {
 	for _, entry := range entries {
 		entry.file = file
@@ -28,17 +27,11 @@ func (c *checker) checkEntries(block *directive, entries []*directive, file stri
 			c.refuse(entry, `unexpected "{" in a %s block; put a regular expression or a text with braces in quotes`, block.name)
 		case isInclude(entry) && len(entry.args) == 1:
 			c.checkInclude(entry, entry.args[0])
-			c.checkIncludedEntries(block, entry)
+			c.eachIncluded(entry, func() { c.unseenEntries = true },
+				func(file string, entries []*directive) { c.checkEntries(block, entries, file) })
 		case len(entry.args) > 1 && slices.Contains(entryWords, block.name):
 			c.refuse(entry, "an entry of a %s block has two words, not %d; a semicolon may be missing at the end of a line",
 				block.name, len(entry.args)+1)
 		}
 	}
-}
-
-// checkIncludedEntries checks the files of spec.files that an include in a block matches. Such a
-// file has entries of the block, and no directives.
-func (c *checker) checkIncludedEntries(block, include *directive) {
-	check := func(file string, entries []*directive) { c.checkEntries(block, entries, file) }
-	c.eachIncluded(include, func() { c.unseenEntries = true }, check)
 }

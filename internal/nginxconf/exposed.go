@@ -2,9 +2,8 @@ package nginxconf
 
 import (
 	"path"
+	"slices"
 	"strings"
-
-	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // imageDirectory is the directory to which nginx resolves relative paths.
@@ -26,46 +25,28 @@ var everyPod = []secretPlace{
 
 // secretPlaces returns the secret places in the Pods of the spec.
 func (c *checker) secretPlaces() []secretPlace {
-	out := everyPod[:len(everyPod):len(everyPod)]
-	for i := range c.spec.Files {
-		if c.spec.Files[i].SecretRef != nil {
-			out = append(out, secretPlace{path.Join(FilesDirectory, c.spec.Files[i].Path), "a key of a Secret"})
+	places := slices.Clone(everyPod)
+	for _, file := range c.spec.Files {
+		if file.SecretRef != nil {
+			places = append(places, secretPlace{path.Join(FilesDirectory, file.Path), "a key of a Secret"})
 		}
 	}
 	for _, mount := range c.mounts {
 		if mount.secret {
-			out = append(out, secretPlace{path.Clean(mount.path), "volume " + mount.volume + ", which has a Secret or a token"})
+			places = append(places, secretPlace{mount.path, "volume " + mount.volume + ", which has a Secret or a token"})
 		}
 	}
-	return out
-}
-
-func holdsSecrets(volume *v1alpha2.Volume) bool {
-	if volume.Secret != nil {
-		return true
-	}
-	if volume.Projected == nil {
-		return false
-	}
-	for i := range volume.Projected.Sources {
-		if source := &volume.Projected.Sources[i]; source.Secret != nil || source.ServiceAccountToken != nil {
-			return true
-		}
-	}
-	return false
+	return places
 }
 
 // checkExposed warns of a root or an alias that lets clients read a secret place.
 func (c *checker) checkExposed() {
 	places := c.secretPlaces()
-	for _, name := range []string{"root", "alias"} {
-		for _, d := range c.named[name] {
-			for _, place := range places {
-				if exposes(d.first(), place.path) {
-					c.warn(d, "it lets clients read %s, where %s is; name a directory that has public files only", place.path, place.holds)
-					break
-				}
-			}
+	for _, d := range c.withNames("root", "alias") {
+		at := slices.IndexFunc(places, func(place secretPlace) bool { return exposes(d.first(), place.path) })
+		if at >= 0 {
+			c.warn(d, "it lets clients read %s, where %s is; name a directory that has public files only",
+				places[at].path, places[at].holds)
 		}
 	}
 }
@@ -86,5 +67,5 @@ func exposes(served, place string) bool {
 		literal = path.Join(imageDirectory, literal)
 	}
 	literal = path.Clean(literal)
-	return literal == place || isBelow(literal, place) || !hasVariable && (literal == "/" || isBelow(place, literal))
+	return isWithin(literal, place) || !hasVariable && (literal == "/" || isBelow(place, literal))
 }

@@ -26,32 +26,20 @@ func (c *checker) inFiles(file string) bool {
 
 // checkDeclaredFiles finds references to files that spec.files does not have.
 func (c *checker) checkDeclaredFiles() {
-	for _, name := range readsFile {
-		for _, d := range c.named[name] {
-			if len(d.args) == 0 {
-				continue
-			}
-			file := d.args[len(d.args)-1]
-			switch {
-			case !c.inFiles(file), strings.Contains(file, "$"), len(c.filesOf(file)) > 0:
-			case len(c.spec.Files) == 0 && !slices.Contains(readAtStart, name):
-				// nginx starts without the file.
-				c.warn(d, "%s does not exist; declare it in spec.files", file)
-			default:
-				c.refuseUndeclared(d, file)
-			}
+	for _, d := range c.withNames(readsFile...) {
+		if len(d.args) == 0 {
+			continue
 		}
-	}
-}
 
-// checkIncludedFiles checks an include of a file in FilesDirectory.
-func (c *checker) checkIncludedFiles(d *directive, file string) {
-	switch {
-	case len(c.filesOf(file)) > 0:
-	case isMask(file):
-		c.warn(d, "%s names no file of spec.files", file)
-	default:
-		c.refuseUndeclared(d, file)
+		file := d.args[len(d.args)-1]
+		switch {
+		case !c.inFiles(file), strings.Contains(file, "$"), len(c.filesOf(file)) > 0:
+		case len(c.spec.Files) == 0 && !slices.Contains(readAtStart, d.name):
+			// nginx starts without the file.
+			c.warn(d, "%s does not exist; declare it in spec.files", file)
+		default:
+			c.refuseUndeclared(d, file)
+		}
 	}
 }
 
@@ -72,22 +60,18 @@ func (c *checker) filesOf(file string) []string {
 		c.masks++
 	}
 
-	var out []string
+	var paths []string
 	for i := range c.spec.Files {
 		declared := c.spec.Files[i].Path
-		matches := declared == wanted
-		switch {
-		case masked && c.masks > maxMasks: // not compared, so the file may exist
-			matches = true
-		case masked:
-			matched, err := path.Match(wanted, declared)
-			matches = matched && err == nil
+		matches := declared == wanted || masked && c.masks > maxMasks // not compared, so the file may exist
+		if masked && !matches {
+			matches, _ = path.Match(wanted, declared)
 		}
 		if matches {
-			out = append(out, declared)
+			paths = append(paths, declared)
 		}
 	}
-	return out
+	return paths
 }
 
 // below returns the path of a file relative to FilesDirectory.
@@ -99,19 +83,15 @@ func isMask(file string) bool { return strings.ContainsAny(file, "*?[") }
 // isWritable reports whether nginx can write a file. A path that starts with a variable is unknown,
 // and accepted.
 func (c *checker) isWritable(file string) bool {
-	if found := c.mountAt(file); found != nil {
-		return found.writable
+	if mount := c.mountAt(file); mount != nil {
+		return mount.writable
 	}
 	return !c.mountsKnown || isBelow(file, "/tmp") || isBelow(file, "/dev/shm") || strings.HasPrefix(file, "$") || c.inCache(file)
 }
 
 // inCache reports whether a file is in the volume of spec.cache.
 func (c *checker) inCache(file string) bool {
-	if c.spec.Cache == nil {
-		return false
-	}
-	mounted := defaults.CachePath(c.spec.Cache)
-	return path.Clean(file) == mounted || isBelow(file, mounted)
+	return c.spec.Cache != nil && isWithin(file, defaults.CachePath(c.spec.Cache))
 }
 
 // checkCachePath checks the directory of a cache or of temporary files.

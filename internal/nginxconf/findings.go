@@ -3,10 +3,8 @@ package nginxconf
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Limits of the reported findings of one configuration. The findings of a long list usually have
@@ -44,53 +42,36 @@ func (f *findings) addf(d *directive, format string, args []any) {
 			args[i] = quoted(word)
 		}
 	}
-	f.add(Problem{File: fileOf(d), Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
+	f.add(Problem{File: d.file, Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
 }
 
 // first returns the first findings in the order of the text.
 func (f *findings) first() []Problem {
 	slices.SortStableFunc(f.kept, func(a, b Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
-	f.compact()
 
-	var out []Problem
-	for size := 0; len(out) < min(len(f.kept), shown); {
-		next := f.kept[len(out)]
-		if size += len(next.String()); size > shownBytes {
+	// A file that is included more than once has the same finding for each include.
+	distinct := slices.CompactFunc(f.kept, func(a, b Problem) bool { return a == b && a.File != "" })
+	count := f.count - (len(f.kept) - len(distinct))
+
+	var reported []Problem
+	size := 0
+	for _, problem := range distinct[:min(len(distinct), shown)] {
+		if size += len(problem.String()); size > shownBytes {
 			break
 		}
-		out = append(out, next)
+		reported = append(reported, problem)
 	}
 
-	if rest := f.count - len(out); rest > 0 {
-		out = append(out, Problem{Message: fmt.Sprintf("and %d more", rest)})
+	if rest := count - len(reported); rest > 0 {
+		reported = append(reported, Problem{Message: fmt.Sprintf("and %d more", rest)})
 	}
-	return out
-}
-
-// compact removes equal findings about a file that is included more than once.
-func (f *findings) compact() {
-	before := len(f.kept)
-	f.kept = slices.CompactFunc(f.kept, func(a, b Problem) bool { return a == b && a.File != "" })
-	f.count -= before - len(f.kept)
-}
-
-// fileOf returns the path of the file of spec.files that has a directive, or "" for the user's text
-// itself.
-func fileOf(d *directive) string {
-	if d.file == "" {
-		return ""
-	}
-	return path.Join(FilesDirectory, d.file)
+	return reported
 }
 
 // quoted shortens a word of the user to quotedBytes and makes it valid UTF-8.
 func quoted(word string) string {
-	if len(word) <= quotedBytes {
-		return strings.ToValidUTF8(word, "\uFFFD")
+	if len(word) > quotedBytes {
+		return strings.ToValidUTF8(word[:quotedBytes], "") + "…"
 	}
-	end := quotedBytes
-	for end > 0 && !utf8.RuneStart(word[end]) {
-		end--
-	}
-	return strings.ToValidUTF8(word[:end], "\uFFFD") + "…"
+	return strings.ToValidUTF8(word, "")
 }

@@ -5,18 +5,8 @@ import (
 	"slices"
 )
 
-// reading is the size of a configuration and of the files that it includes, as far as they are
-// read.
+// reading is the size of a configuration with its included files, as far as they are read.
 type reading struct{ bytes, directives, words int }
-
-// collectIncluded adds the directives of the files of spec.files that an include matches. It sets
-// unseen if a file is unknown, or is beyond the bounds of a configuration.
-func (c *checker) collectIncluded(d *directive, parent *directive, context uint) {
-	if len(d.args) != 1 {
-		return
-	}
-	c.eachIncluded(d, func() { c.setUnseen(d) }, func(_ string, tree []*directive) { c.collect(tree, parent, context) })
-}
 
 // eachIncluded reads the files of spec.files that an include matches. It calls unknown for a file
 // whose text is unknown or is beyond the bounds of a configuration, and visit for each other file.
@@ -24,12 +14,14 @@ func (c *checker) eachIncluded(include *directive, unknown func(), visit func(fi
 	if !c.inFiles(include.args[0]) {
 		return
 	}
-	for _, file := range c.filesOf(include.args[0]) {
+	for _, name := range c.filesOf(include.args[0]) {
+		file := path.Join(FilesDirectory, name)
 		if slices.Contains(c.including, file) {
-			c.refuse(include, includesItself)
+			c.refuse(include, "the file includes itself; remove it")
 			continue
 		}
-		tree, complete := c.readFile(file)
+
+		tree, complete := c.readFile(name, file)
 		if !complete {
 			unknown()
 			continue
@@ -49,25 +41,23 @@ func (c *checker) setUnseen(include *directive) {
 	}
 }
 
-const includesItself = "the file includes itself; remove it"
-
 // readFile returns the directives of a file of spec.files, or none if it has a syntax error.
 // complete is false if the text is unknown, or is beyond the bounds of a configuration.
-func (c *checker) readFile(file string) (tree []*directive, complete bool) {
-	text, known := c.texts[file]
+func (c *checker) readFile(name, file string) (tree []*directive, complete bool) {
+	text, known := c.texts[name]
 	if c.read.bytes += len(text); !known || c.read.bytes > MaxBytes {
 		return nil, false
 	}
 
-	r := &reader{text: text, line: 1, directives: c.read.directives, words: c.read.words}
+	r := &reader{text: text, line: 1, reading: c.read}
 	tree, problem := r.parse()
-	c.read.directives, c.read.words = r.directives, r.words
+	c.read = r.reading
 
 	switch {
 	case r.tooMany() != nil:
 		return nil, false
 	case problem != nil:
-		problem.File, problem.Directive = path.Join(FilesDirectory, file), quoted(problem.Directive)
+		problem.File = file
 		c.problems.add(*problem)
 		return nil, true
 	}

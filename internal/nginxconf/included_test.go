@@ -5,26 +5,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
 func TestIncludedFiles(t *testing.T) {
 	const include = "include /etc/nginx/files/a.conf;"
-	for name, test := range map[string]struct {
-		text  string
-		texts map[string]string
-		want  []string
-	}{
+	unseen := []string{
+		"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
+	}
+	tests := map[string]checked{
 		"nothing wrong": {text: inServer(include), texts: map[string]string{"a.conf": "add_header A b;"}},
-		"not known":     {text: include},
+		"not known":     {text: include, warnings: unseen},
 		"listens":       {text: include, texts: map[string]string{"a.conf": "server { listen 8080; }"}},
 		"by a mask": {
 			text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": "server { listen 8080; }", "b.conf": ""},
 		},
-		"one of several masked": {text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": ""}},
+		"one of several masked": {
+			text: "include /etc/nginx/files/*.conf;", texts: map[string]string{"a.conf": ""}, warnings: unseen,
+		},
 		"listens nowhere": {text: include, texts: map[string]string{"a.conf": "# nothing"}, want: []string{
 			"listen: port 8080 (the default of spec.ports): no server listens on it; add `listen 8080;` to a server, " +
 				"or declare the ports that the servers listen on",
@@ -113,28 +112,21 @@ func TestIncludedFiles(t *testing.T) {
 			},
 		},
 		"no defaults of the operator": {text: inServer(include), texts: map[string]string{"a.conf": "server_tokens on;"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			spec := withFiles("a.conf", "b.conf")
-			if diff := cmp.Diff(test.want, texts(CheckIncluding(&spec, test.text, test.texts))); diff != "" {
-				t.Error(diff)
-			}
-		})
+		// Files that exceed the bounds of a configuration are left to nginx.
+		"too many entries": {
+			text:  inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }"),
+			texts: map[string]string{"a.conf": strings.Repeat("a b;\n", maxDirectives+1) + "a b c;"},
+		},
+		"too many bytes": {
+			text:  inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }"),
+			texts: map[string]string{"a.conf": "a b;#" + strings.Repeat("-", MaxBytes) + "\na b c;"},
+		},
 	}
-}
-
-// TestLargeMaps verifies that a file of a map that exceeds the bounds of a configuration is left to
-// nginx.
-func TestLargeMaps(t *testing.T) {
-	spec := withFiles("a.conf")
-	text := inHTTP("map $uri $a { include /etc/nginx/files/a.conf; }")
-	for name, large := range map[string]string{
-		"entries": strings.Repeat("a b;\n", maxDirectives+1) + "a b c;", "bytes": "a b;#" + strings.Repeat("-", MaxBytes) + "\na b c;",
-	} {
-		if problems := CheckIncluding(&spec, text, map[string]string{"a.conf": large}); len(problems) > 0 {
-			t.Errorf("%s: %v", name, problems)
-		}
+	for name, test := range tests {
+		test.spec = withFiles("a.conf", "b.conf")
+		tests[name] = test
 	}
+	testChecks(t, tests)
 }
 
 // TestOwnDefaults verifies that ownDefaults lists directives that the operator adds to the http
@@ -169,7 +161,7 @@ func TestIncludesAreCheap(t *testing.T) {
 	for name, texts := range map[string]map[string]string{"deep": known, "wide": wide, "empty": empty} {
 		for place, text := range map[string]string{"server": text, "map": entries} {
 			t.Run(name+" in a "+place, func(t *testing.T) {
-				boundstest.Cheap(t, func() { CheckIncluding(&spec, text, texts) })
+				boundstest.Cheap(t, func() { Check(&spec, text, texts, nil) })
 			})
 		}
 	}

@@ -16,9 +16,8 @@ type listen struct {
 	*directive
 	// everywhere reports whether the socket is bound to all addresses, so that clients outside the
 	// Pod reach it.
-	everywhere bool
-	// from and to are the first and the last port, which are usually equal.
-	from, to            int32
+	everywhere          bool
+	from, to            int32 // the first and the last port, which are usually equal
 	tls, http2, quicUDP bool
 }
 
@@ -29,13 +28,13 @@ func (l *listen) holds(port int32) bool { return l.from <= port && port <= l.to 
 
 // listens returns the valid listen directives of a server.
 func (c *checker) listens(server *directive) []listen {
-	var out []listen
+	var listens []listen
 	for _, d := range c.children(server, "listen") {
 		if l, ok := parseListen(d); ok {
-			out = append(out, l)
+			listens = append(listens, l)
 		}
 	}
-	return out
+	return listens
 }
 
 // parseListen parses a listen directive. It returns false for a Unix socket, or if the port is
@@ -72,10 +71,10 @@ func parseListen(d *directive) (listen, bool) {
 	return l, errFrom == nil && errTo == nil && from > 0
 }
 
-// ownPort is a port on which a server of the operator listens in the Pods.
+// ownPort is a port on which a server of the operator listens in the Pods, and the server's name.
 type ownPort struct {
 	number int32
-	user   string
+	name   string
 }
 
 // ownPorts returns the operator's ports in the Pods of the spec.
@@ -97,26 +96,29 @@ func taken(l listen, ports []ownPort) *ownPort {
 
 // checkListens checks each listen directive.
 func (c *checker) checkListens() {
-	own, usual := c.ownPorts(), c.usual()
+	own, usual := c.ownPorts(), declared{port: v1alpha2.DefaultPort}
+	if ports := c.declared(); len(ports) > 0 {
+		usual = ports[0]
+	}
+
 	for _, server := range c.topServers() {
 		if len(c.children(server, "listen")) == 0 && !slices.ContainsFunc(server.block, isInclude) {
-			c.warn(server, "it has no listen, so nginx listens on port 8000 for it; add for example `%s`", usual)
+			c.warn(server, "it has no listen, so nginx listens on port 8000 for it; add for example `%s`", usual.directive())
 		}
 		for _, d := range c.children(server, "listen") {
-			if strings.HasPrefix(d.first(), "unix:") {
+			l, isValid := parseListen(d)
+			user := taken(l, own)
+			switch {
+			case strings.HasPrefix(d.first(), "unix:"):
 				c.warn(d, "a socket in the file system outlives a container that crashed, and keeps the next from starting; "+
 					"listen on 127.0.0.1 and a port")
-			}
-		}
-		for _, l := range c.listens(server) {
-			held := taken(l, own)
-			switch {
-			case held != nil:
-				c.refuse(l.directive, "port %d is used by %s; choose another port", held.number, held.user)
+			case !isValid:
+			case user != nil:
+				c.refuse(d, "port %d is used by %s; choose another port", user.number, user.name)
 			case l.http2 && c.release.minor >= 25 && !c.release.guessed:
-				c.warn(l.directive, "the parameter http2 is deprecated; remove it and write `http2 on;` in the server")
+				c.warn(d, "the parameter http2 is deprecated; remove it and write `http2 on;` in the server")
 			case l.quicUDP:
-				c.warn(l.directive, "QUIC needs UDP, and the Service serves TCP only, so nothing arrives there")
+				c.warn(d, "QUIC needs UDP, and the Service serves TCP only, so nothing arrives there")
 			}
 		}
 	}
@@ -130,27 +132,36 @@ type declared struct {
 	port int32
 	// tls reports whether the port is for TLS, and certificate whether it is a port of spec.tls.
 	tls, certificate bool
-	// label is the field and its number.
-	label string
+	label            string // the field and its number
+}
+
+// directive returns the listen directive for the port.
+func (p declared) directive() string {
+	if p.tls {
+		return fmt.Sprintf("listen %d ssl;", p.port)
+	}
+	return fmt.Sprintf("listen %d;", p.port)
 }
 
 func (c *checker) declared() []declared {
-	var out []declared
+	var ports []declared
 	for i, port := range defaults.Ports(c.spec) {
 		label := fmt.Sprintf("spec.ports[%d].%s %d", i, fieldOf(port.TargetPort), defaults.PortListens(port))
 		if c.spec.Ports == nil {
 			label = fmt.Sprintf("port %d (the default of spec.ports)", port.Port)
 		}
-		out = append(out, declared{defaults.PortListens(port), defaults.IsTLS(port), false, label})
+		ports = append(ports, declared{defaults.PortListens(port), defaults.IsTLS(port), false, label})
 	}
+
 	shared := map[int32]bool{}
 	for i, tls := range defaults.TLS(c.spec) {
 		if number := defaults.TLSListens(tls); tls.Port != nil && !shared[number] {
 			shared[number] = true
-			out = append(out, declared{number, true, true, fmt.Sprintf("spec.tls[%d].%s %d", i, fieldOf(tls.TargetPort), number)})
+			label := fmt.Sprintf("spec.tls[%d].%s %d", i, fieldOf(tls.TargetPort), number)
+			ports = append(ports, declared{number, true, true, label})
 		}
 	}
-	return out
+	return ports
 }
 
 // fieldOf returns the field that has the number on which nginx listens.
@@ -159,19 +170,6 @@ func fieldOf(targetPort *int32) string {
 		return "targetPort"
 	}
 	return "port"
-}
-
-// usual returns the listen directive for the first port of the spec.
-func (c *checker) usual() string {
-	declared := c.declared()
-	switch {
-	case len(declared) == 0:
-		return fmt.Sprintf("listen %d;", v1alpha2.DefaultPort)
-	case declared[0].tls:
-		return fmt.Sprintf("listen %d ssl;", declared[0].port)
-	default:
-		return fmt.Sprintf("listen %d;", declared[0].port)
-	}
 }
 
 // checkPorts compares the listen directives with the ports of the spec.
@@ -214,15 +212,10 @@ func (c *checker) checkPorts() {
 }
 
 func (c *checker) checkDeclared(port declared, all []listen) {
-	add, otherwise := fmt.Sprintf("listen %d;", port.port), "declare the ports that the servers listen on"
 	// All servers can listen on all ports of the spec, so the message is formatted once.
 	mismatch := port.label + " is for plain HTTP; set its appProtocol to https, declare the port in spec.tls instead, or remove ssl"
 	if port.tls {
-		add = fmt.Sprintf("listen %d ssl;", port.port)
-		mismatch = fmt.Sprintf("%s is for TLS; write `%s`", port.label, add)
-	}
-	if port.certificate {
-		otherwise = "remove the port, so that the certificate is only mounted"
+		mismatch = fmt.Sprintf("%s is for TLS; write `%s`", port.label, port.directive())
 	}
 
 	reached := false
@@ -233,21 +226,22 @@ func (c *checker) checkDeclared(port declared, all []listen) {
 		}
 		reached = true
 		if port.tls != l.tls {
-			c.problems.add(Problem{File: fileOf(l.directive), Line: l.line, Directive: l.name, Message: mismatch})
+			c.refuse(l.directive, mismatch)
 		}
 	}
 
-	if reached {
-		return
+	otherwise := "declare the ports that the servers listen on"
+	if port.certificate {
+		otherwise = "remove the port, so that the certificate is only mounted"
 	}
 
-	problem := Problem{
-		Directive: "listen", Message: fmt.Sprintf("%s: no server listens on it; add `%s` to a server, or %s", port.label, add, otherwise),
+	switch {
+	case reached:
+	case c.unseen:
+		c.warnings.add(Problem{Directive: "listen", Message: port.label +
+			": no server in the text listens on it; be sure that an included file does"})
+	default:
+		c.problems.add(Problem{Directive: "listen", Message: fmt.Sprintf(
+			"%s: no server listens on it; add `%s` to a server, or %s", port.label, port.directive(), otherwise)})
 	}
-	if c.unseen {
-		problem.Message = fmt.Sprintf("%s: no server in the text listens on it; be sure that an included file does", port.label)
-		c.warnings.add(problem)
-		return
-	}
-	c.problems.add(problem)
 }

@@ -10,10 +10,7 @@ func Listening(servers string) func(port int32) (listens, tls bool) {
 	if problem != nil {
 		return nil
 	}
-	c := &checker{
-		spec: &v1alpha2.NginxOperatorSpec{}, named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
-		unseenIn: map[*directive]bool{},
-	}
+	c := newChecker(&v1alpha2.NginxOperatorSpec{})
 	c.collect(tree, nil, contextHTTP)
 
 	var all []listen

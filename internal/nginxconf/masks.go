@@ -79,11 +79,11 @@ func counts(masks []uint) string {
 }
 
 func places(contexts uint) string {
-	var out []string
+	var names []string
 	for _, named := range contextNames {
 		if contexts&named.context != 0 {
-			out = append(out, named.name)
+			names = append(names, named.name)
 		}
 	}
-	return strings.Join(out, " or ")
+	return strings.Join(names, " or ")
 }

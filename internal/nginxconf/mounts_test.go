@@ -2,10 +2,7 @@ package nginxconf
 
 import (
 	"fmt"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -13,47 +10,44 @@ import (
 // TestFilesOfVolumes verifies that files in a volume are assumed to exist, and are writable if the
 // volume is.
 func TestFilesOfVolumes(t *testing.T) {
-	spec := &v1alpha2.NginxOperatorSpec{Volumes: []v1alpha2.Volume{
-		{Name: "pages", MountPath: "/var/cache/nginx", EmptyDir: &v1alpha2.EmptyDirVolume{}},
-		{Name: "fixed", MountPath: "/var/cache/nginx/fixed", ReadOnly: true, EmptyDir: &v1alpha2.EmptyDirVolume{}},
-		{Name: "snippets", MountPath: "/etc/nginx/snippets", ConfigMap: &v1alpha2.ConfigMapVolume{Name: "snippets"}},
-		{Name: "elsewhere", EmptyDir: &v1alpha2.EmptyDirVolume{}},
-	}}
-	text := inHTTP(
-		"proxy_cache_path /var/cache/nginx/a keys_zone=a:1m;",
-		"proxy_temp_path /var/cache/nginx/fixed/a;",
-		"client_body_temp_path /etc/nginx/snippets/a;",
-		"access_log /var/cache/nginx/log;",
-		"include /etc/nginx/snippets/*.conf;",
-		"ssl_trusted_certificate /etc/nginx/snippets/ca.crt;",
-	)
 	const readOnly = "is on a read-only file system; write below /tmp, for example /tmp/a"
-	want := []string{
-		"line 2: proxy_temp_path: /var/cache/nginx/fixed/a " + readOnly,
-		"line 3: client_body_temp_path: /etc/nginx/snippets/a " + readOnly,
-	}
-	if diff := cmp.Diff(want, texts(Check(spec, text))); diff != "" {
-		t.Error(diff)
-	}
-	want = []string{"line 5: include: /etc/nginx/snippets/*.conf is in volume snippets, so that it is not checked before nginx reads it"}
-	if diff := cmp.Diff(want, texts(Warnings(spec, text, nil))); diff != "" {
-		t.Error(diff)
-	}
+	testChecks(t, map[string]checked{"volumes": {
+		spec: v1alpha2.NginxOperatorSpec{Volumes: []v1alpha2.Volume{
+			{Name: "pages", MountPath: "/var/cache/nginx", EmptyDir: &v1alpha2.EmptyDirVolume{}},
+			{Name: "fixed", MountPath: "/var/cache/nginx/fixed", ReadOnly: true, EmptyDir: &v1alpha2.EmptyDirVolume{}},
+			{Name: "snippets", MountPath: "/etc/nginx/snippets", ConfigMap: &v1alpha2.ConfigMapVolume{Name: "snippets"}},
+			{Name: "elsewhere", EmptyDir: &v1alpha2.EmptyDirVolume{}},
+		}},
+		text: inHTTP(
+			"proxy_cache_path /var/cache/nginx/a keys_zone=a:1m;",
+			"proxy_temp_path /var/cache/nginx/fixed/a;",
+			"client_body_temp_path /etc/nginx/snippets/a;",
+			"access_log /var/cache/nginx/log;",
+			"include /etc/nginx/snippets/*.conf;",
+			"ssl_trusted_certificate /etc/nginx/snippets/ca.crt;",
+		),
+		want: []string{
+			"line 2: proxy_temp_path: /var/cache/nginx/fixed/a " + readOnly,
+			"line 3: client_body_temp_path: /etc/nginx/snippets/a " + readOnly,
+		},
+		warnings: []string{
+			"line 5: include: /etc/nginx/snippets/*.conf is in volume snippets, so that it is not checked before nginx reads it",
+		},
+	}})
 }
 
 // patched returns a spec with a patch of the Deployment.
 func patched(patch string) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
-		Config:  &v1alpha2.Config{},
 		Volumes: []v1alpha2.Volume{{Name: "scratch", EmptyDir: &v1alpha2.EmptyDirVolume{}}},
 		Patches: []v1alpha2.Patch{{Target: v1alpha2.PatchTarget{Kind: "Deployment", Name: "web"}, Patch: patch}},
 	}
 }
 
-// mounting returns a strategic merge patch that mounts a volume in a container.
-func mounting(container, mount, source string) string {
-	return fmt.Sprintf("spec: {template: {spec: {containers: [{name: %s, volumeMounts: [{name: extra, %s}]}], volumes: [{name: extra, %s}]}}}",
-		container, mount, source)
+// mounting returns a spec with a strategic merge patch that mounts a volume in a container.
+func mounting(container, mount, source string) v1alpha2.NginxOperatorSpec {
+	return patched(fmt.Sprintf("spec: {template: {spec: {containers: [{name: %s, volumeMounts: [{name: extra, %s}]}], "+
+		"volumes: [{name: extra, %s}]}}}", container, mount, source))
 }
 
 // TestMountsOfPatches verifies that the configuration can use a volume that a patch mounts.
@@ -61,73 +55,55 @@ func TestMountsOfPatches(t *testing.T) {
 	const readOnly = "line 2: access_log: /var/big/a.log is on a read-only file system; write /dev/stdout"
 	claim := "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 200Gi}}}}}"
 	write, read := inServer("access_log /var/big/a.log;"), inServer("include /var/big/*.conf;")
-	for name, test := range map[string]struct {
-		patch, text    string
-		want, warnings []string
-	}{
-		"ephemeral claim": {patch: mounting("nginx", "mountPath: /var/big", claim), text: write},
-		"emptyDir":        {patch: mounting("nginx", "mountPath: /var/big/", "emptyDir: {}"), text: write},
+	testChecks(t, map[string]checked{
+		"ephemeral claim": {spec: mounting("nginx", "mountPath: /var/big", claim), text: write},
+		"emptyDir":        {spec: mounting("nginx", "mountPath: /var/big/", "emptyDir: {}"), text: write},
 		"operations": {
-			patch: `[{"op": "add", "path": "/spec/template/spec/volumes/-", "value": {"name": "big", "emptyDir": {}}},
-			{"op": "add", "path": "/spec/template/spec/containers/0/volumeMounts/-", "value": {"name": "big", "mountPath": "/var/big"}}]`,
+			spec: patched(`[{"op": "add", "path": "/spec/template/spec/volumes/-", "value": {"name": "big", "emptyDir": {}}},
+			{"op": "add", "path": "/spec/template/spec/containers/0/volumeMounts/-", "value": {"name": "big", "mountPath": "/var/big"}}]`),
 			text: write,
 		},
 		"volume of the spec": {
-			patch: "spec: {template: {spec: {containers: [{name: nginx, volumeMounts: [{name: scratch, mountPath: /var/big}]}]}}}", text: write,
+			spec: patched("spec: {template: {spec: {containers: [{name: nginx, volumeMounts: [{name: scratch, mountPath: /var/big}]}]}}}"),
+			text: write,
 		},
 		"cache": {
-			patch: mounting("nginx", "mountPath: /var/big", claim),
-			text:  inHTTP("proxy_cache_path /var/big keys_zone=a:1m max_size=180g use_temp_path=off;"),
+			spec: mounting("nginx", "mountPath: /var/big", claim),
+			text: inHTTP("proxy_cache_path /var/big keys_zone=a:1m max_size=180g use_temp_path=off;"),
 		},
-		"read-only mount": {patch: mounting("nginx", "mountPath: /var/big, readOnly: true", claim), text: write, want: []string{readOnly}},
-		"ConfigMap":       {patch: mounting("nginx", "mountPath: /var/big", "configMap: {name: a}"), text: write, want: []string{readOnly}},
-		"elsewhere":       {patch: mounting("nginx", "mountPath: /var/bigger", claim), text: write, want: []string{readOnly}},
+		"read-only mount": {spec: mounting("nginx", "mountPath: /var/big, readOnly: true", claim), text: write, want: []string{readOnly}},
+		"ConfigMap":       {spec: mounting("nginx", "mountPath: /var/big", "configMap: {name: a}"), text: write, want: []string{readOnly}},
+		"elsewhere":       {spec: mounting("nginx", "mountPath: /var/bigger", claim), text: write, want: []string{readOnly}},
 		"another container": {
-			patch: mounting("other", "mountPath: /var/big", claim), text: write, want: []string{readOnly},
+			spec: mounting("other, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}",
+				"mountPath: /var/big", claim),
+			text: write, want: []string{readOnly},
 		},
-		"include": {patch: mounting("nginx", "mountPath: /var/big", "configMap: {name: a}"), text: read, warnings: []string{
+		"include": {spec: mounting("nginx", "mountPath: /var/big", "configMap: {name: a}"), text: read, warnings: []string{
 			"line 2: include: /var/big/*.conf is in volume extra, so that it is not checked before nginx reads it",
 		}},
 		"instead of spec.files": {
-			patch: mounting("nginx", "mountPath: /etc/nginx/files", "secret: {secretName: a}"),
-			text:  inServer("ssl_dhparam /etc/nginx/files/dh.pem;"),
+			spec: mounting("nginx", "mountPath: /etc/nginx/files", "secret: {secretName: a}"),
+			text: inServer("ssl_dhparam /etc/nginx/files/dh.pem;"),
 		},
 		"instead of spec.tls": {
-			patch: mounting("nginx", "mountPath: /etc/nginx/tls/own", "secret: {secretName: a}"),
-			text:  inServer("ssl_trusted_certificate /etc/nginx/tls/own/ca.crt;"),
+			spec: mounting("nginx", "mountPath: /etc/nginx/tls/own", "secret: {secretName: a}"),
+			text: inServer("ssl_trusted_certificate /etc/nginx/tls/own/ca.crt;"),
 		},
 		"Secret that clients can read": {
-			patch: mounting("nginx", "mountPath: /srv/keys", "secret: {secretName: a}"), text: inServer("root /srv;"), warnings: []string{
+			spec: mounting("nginx", "mountPath: /srv/keys", "secret: {secretName: a}"), text: inServer("root /srv;"), warnings: []string{
 				"line 2: root: it lets clients read /srv/keys, where volume extra, which has a Secret or a token is; " +
 					"name a directory that has public files only",
 			},
 		},
 		// The operator applies such a patch to the Deployment, which has more than the asset.
 		"patch of another part": {
-			patch: `[{"op": "add", "path": "/spec/template/spec/volumes/-", "value": {"name": "big", "emptyDir": {}}},
-				{"op": "add", "path": "/spec/template/spec/containers/0/volumeMounts/3", "value": {"name": "big", "mountPath": "/var/big"}}]`,
+			spec: patched(`[{"op": "add", "path": "/spec/template/spec/volumes/-", "value": {"name": "big", "emptyDir": {}}},
+				{"op": "add", "path": "/spec/template/spec/containers/0/volumeMounts/3", "value": {"name": "big", "mountPath": "/var/big"}}]`),
 			text: inServer(
-				"access_log /var/big/a.log;", "ssl_dhparam /etc/nginx/files/dh.pem;", "ssl_trusted_certificate /etc/nginx/tls/own/ca.crt;",
+				"access_log /var/big/a.log;", "ssl_dhparam /etc/nginx/files/dh.pem;", "ssl_certificate /etc/nginx/tls/own/tls.crt;",
 				"include /etc/nginx/files/a;",
 			),
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			spec := patched(test.patch)
-			if diff := cmp.Diff(test.want, texts(Check(&spec, test.text))); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(test.warnings, texts(Warnings(&spec, test.text, nil))); diff != "" && test.warnings != nil {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-// TestEnvironment verifies that worker processes keep the declared environment variables.
-func TestEnvironment(t *testing.T) {
-	files, err := Render(&v1alpha2.NginxOperatorSpec{Env: []v1alpha2.EnvVar{{Name: "TZ"}, {Name: "A.b"}}}, "", false)
-	if err != nil || !strings.Contains(files[MainFile], "s;\nenv TZ;\nenv A.b;\n\nevents {") {
-		t.Errorf("%v: %s", err, files[MainFile])
-	}
+	})
 }

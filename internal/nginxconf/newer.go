@@ -4,13 +4,11 @@ package nginxconf
 // with fewer arguments, as nginx's source declares them. Add new ones with each release of nginx
 // until crossplane has them.
 var newerDirectives = map[string]uint{
-	// 1.29.1, 1.29.3, and 1.29.4
-	"ssl_certificate_compression": contextHTTP | contextServer | argumentsFlag,
-	"add_header_inherit":          contextHTTP | contextServer | contextLocation | contextIf | argumentsOne,
-	"add_trailer_inherit":         contextHTTP | contextServer | contextLocation | contextIf | argumentsOne,
-	"ssl_ech_file":                contextHTTP | contextServer | argumentsOne,
-	// 1.29.0, 1.29.6, 1.29.7, and 1.29.8
-	"early_hints": contextHTTP | contextServer | contextLocation | argumentsOneUp,
+	// 1.29.3 and 1.29.4
+	"add_header_inherit":  contextHTTP | contextServer | contextLocation | contextIf | argumentsOne,
+	"add_trailer_inherit": contextHTTP | contextServer | contextLocation | contextIf | argumentsOne,
+	"ssl_ech_file":        contextHTTP | contextServer | argumentsOne,
+	// 1.29.6, 1.29.7, and 1.29.8
 	"sticky":      contextUpstream | argumentsTwoUp,
 	"keepalive":   contextUpstream | argumentsOne | argumentsTwo,
 	"max_headers": contextHTTP | contextServer | argumentsOne,

@@ -9,14 +9,10 @@ import (
 // Bounds of a configuration. The reader enforces them before it keeps anything, so every text is
 // cheap to read.
 const (
-	// maxDepth is the maximum depth of nested blocks.
-	maxDepth = 32
-	// maxDirectives and maxWords are the maximum numbers of directives and words. An entry of a map
-	// or geo counts as a directive.
-	maxDirectives = 50_000
+	maxDepth      = 32     // of nested blocks
+	maxDirectives = 50_000 // including entries of a map or geo
 	maxWords      = 200_000
-	// maxWord is the maximum length of a word in bytes. nginx's buffer has 4096 bytes.
-	maxWord = 4090
+	maxWord       = 4090 // bytes of a word, because nginx's buffer has 4096
 )
 
 const (
@@ -31,16 +27,13 @@ const (
 
 // directive is a directive of the user's text, or an entry of a block such as map.
 type directive struct {
-	name string
-	line int
-	// file is the path of its file of spec.files, or "" for the user's text itself.
-	file  string
-	args  []string
-	block []*directive
-	// isBlock distinguishes an empty block from no block.
-	isBlock bool
-	// parent is nil in the http context.
-	parent  *directive
+	name    string
+	line    int
+	file    string // the path of the file of spec.files, or "" for the user's text itself
+	args    []string
+	block   []*directive
+	isBlock bool       // distinguishes an empty block from no block
+	parent  *directive // nil in the http context
 	context uint
 }
 
@@ -50,6 +43,10 @@ func (d *directive) first() string {
 		return ""
 	}
 	return d.args[0]
+}
+
+func syntaxError(line int, directive, format string, args ...any) *Problem {
+	return &Problem{Line: line, Directive: quoted(directive), Message: fmt.Sprintf(format, args...)}
 }
 
 // parse returns the directives of a text, and the first syntax error. It reads the text once and
@@ -94,7 +91,7 @@ func (r *reader) parse() ([]*directive, *Problem) {
 		if strings.HasSuffix(words[0], "_by_lua_block") {
 			start := r.pos
 			if !r.skipLua() {
-				return top.block, &Problem{Line: line, Directive: words[0], Message: unclosed}
+				return top.block, syntaxError(line, words[0], unclosed)
 			}
 			// The Lua code is an additional argument, as in crossplane's tables.
 			if d != beyond {
@@ -104,8 +101,8 @@ func (r *reader) parse() ([]*directive, *Problem) {
 		}
 
 		if around = append(around, d); len(around) > maxDepth+1 {
-			return top.block, &Problem{Line: line, Directive: words[0], Message: fmt.Sprintf(
-				"blocks may be nested %d deep, and this is one more; put what is in it into a block further out", maxDepth)}
+			return top.block, syntaxError(line, words[0],
+				"blocks may be nested %d deep, and this is one more; put what is in it into a block further out", maxDepth)
 		}
 	}
 }
@@ -114,17 +111,17 @@ func (r *reader) parse() ([]*directive, *Problem) {
 func (r *reader) checkEnd(words []string, line int, end byte, depth int) *Problem {
 	switch {
 	case len(words) > 0 && end == 0:
-		return &Problem{Line: line, Directive: words[0], Message: unfinished}
+		return syntaxError(line, words[0], unfinished)
 	case len(words) > 0 && end == '}':
-		return &Problem{Line: line, Directive: words[0], Message: `there is no ";" at its end; add it before the "}"`}
+		return syntaxError(line, words[0], `there is no ";" at its end; add it before the "}"`)
 	case len(words) > 0:
 		return nil
 	case end == 0 && depth > 0:
-		return &Problem{Line: r.line, Message: unclosed}
+		return syntaxError(r.line, "", unclosed)
 	case end == '}' && depth == 0:
-		return &Problem{Line: line, Message: tooManyBraces}
+		return syntaxError(line, "", tooManyBraces)
 	case end == ';' || end == '{':
-		return &Problem{Line: line, Message: fmt.Sprintf("unexpected %q; remove it", string(end))}
+		return syntaxError(line, "", "unexpected %q; remove it", string(end))
 	}
 	return nil
 }
@@ -133,10 +130,10 @@ func (r *reader) checkEnd(words []string, line int, end byte, depth int) *Proble
 func (r *reader) tooMany() *Problem {
 	switch {
 	case r.directives > maxDirectives:
-		return &Problem{Message: fmt.Sprintf(
-			"the configuration has %d directives and entries of maps, and may have %d: %s", r.directives, maxDirectives, splitRemedy)}
+		return syntaxError(0, "",
+			"the configuration has %d directives and entries of maps, and may have %d: %s", r.directives, maxDirectives, splitRemedy)
 	case r.words > maxWords:
-		return &Problem{Message: fmt.Sprintf("the configuration has %d words, and may have %d: %s", r.words, maxWords, splitRemedy)}
+		return syntaxError(0, "", "the configuration has %d words, and may have %d: %s", r.words, maxWords, splitRemedy)
 	}
 	return nil
 }
@@ -153,11 +150,11 @@ func isRepetition(text string) bool {
 func (r *reader) checkStatement(words []string, line int, end byte) *Problem {
 	switch last := words[len(words)-1]; {
 	case end == '{' && !isSpace(r.text[r.pos-2]) && isRepetition(r.text[r.pos:min(r.pos+16, len(r.text))]):
-		return &Problem{Line: line, Directive: words[0], Message: "a regular expression with braces has to be in quotes"}
+		return syntaxError(line, words[0], "a regular expression with braces has to be in quotes")
 	case end == '{' && words[0] == "if":
 		condition := strings.Trim(strings.Join(words[1:min(len(words), 4)], ""), "() ")
 		if len(words) < 2 || !strings.HasPrefix(words[1], "(") || !strings.HasSuffix(last, ")") || condition == "" {
-			return &Problem{Line: line, Directive: "if", Message: noCondition}
+			return syntaxError(line, "if", noCondition)
 		}
 	}
 	return nil

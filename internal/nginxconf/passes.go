@@ -1,6 +1,7 @@
 package nginxconf
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"regexp"
@@ -15,12 +16,10 @@ var passDirectives = []string{"proxy_pass", "grpc_pass", "fastcgi_pass", "uwsgi_
 var defaultPorts = map[string]string{"http": "80", "https": "443", "grpc": "80", "grpcs": "443"}
 
 const (
-	// maxValues is the maximum number of values of a variable, and of a URL, that are compared.
-	maxValues = 16
-	// maxExpansions is the maximum number of variables that are replaced in a URL.
-	maxExpansions = 8
-	// passBudget limits the work for all URLs, in bytes of their values. passCost is the work for a
-	// URL itself.
+	// maxValues limits the values of a variable, and of a URL, and maxExpansions the variables that
+	// are replaced in a URL.
+	maxValues, maxExpansions = 16, 8
+	// passBudget limits the work for all URLs, in bytes. passCost is the work for a URL itself.
 	passBudget, passCost = MaxBytes, 64
 )
 
@@ -51,23 +50,19 @@ func (c *checker) checkPasses() {
 			return // the file can have a URL, a location with one, or an upstream
 		}
 	}
-	var variable []*directive
-	for _, name := range passDirectives {
-		variable = append(variable, slices.DeleteFunc(slices.Clone(c.named[name]), isLiteral)...)
-	}
-	if len(variable) == 0 {
-		return
-	}
+
+	isUnseen := func(block *directive) bool { return c.unseenIn[block] } // can have a resolver, or set the variable
+	hasResolver := func(block *directive) bool { return len(c.children(block, "resolver")) > 0 }
 
 	p := passes{c.knownHosts(), c.setDirectives(), passBudget}
-	for _, d := range variable {
+	for _, d := range slices.DeleteFunc(c.withNames(passDirectives...), isLiteral) {
 		if p.budget -= passCost; p.budget < 0 {
 			return
 		}
-		if c.isInUnseen(d) {
-			continue // the file can have a resolver, or set the variable
+		if isAnyAround(d, isUnseen) {
+			continue
 		}
-		if host := p.unresolved(d); host != "" && !c.hasResolver(d) {
+		if host := p.unresolved(d); host != "" && !isAnyAround(d, hasResolver) {
 			c.warn(d, "nginx answers 502 (no resolver defined to resolve %s), because it resolves a value with a variable for each request; "+
 				"write the name of an upstream block, without a port, or add a resolver and write the full name of the host", host)
 		}
@@ -80,43 +75,42 @@ func (c *checker) hasPass(block *directive) bool {
 	return slices.ContainsFunc(passDirectives, func(name string) bool { return len(c.children(block, name)) > 0 })
 }
 
-// isInUnseen reports whether a block around a directive includes a file whose content is unknown.
-func (c *checker) isInUnseen(d *directive) bool {
+// isAnyAround reports whether a condition holds for a block around a directive, or for the http
+// context, which is nil.
+func isAnyAround(d *directive, holds func(block *directive) bool) bool {
 	for block := d.parent; block != nil; block = block.parent {
-		if c.unseenIn[block] {
+		if holds(block) {
 			return true
 		}
 	}
-	return false
+	return holds(nil)
 }
 
 // isLiteral reports whether the first argument of a directive has no variable.
 func isLiteral(d *directive) bool { return !strings.Contains(d.first(), "$") }
 
 func (c *checker) knownHosts() map[string]bool {
-	out := map[string]bool{}
+	known := map[string]bool{}
 	for _, d := range c.named["upstream"] {
-		out[strings.ToLower(d.first())] = true
+		known[strings.ToLower(d.first())] = true
 	}
-	for _, name := range passDirectives {
-		for _, d := range c.named[name] {
-			if isLiteral(d) {
-				out[serverIn(d.first()).key()] = true
-			}
+	for _, d := range c.withNames(passDirectives...) {
+		if isLiteral(d) {
+			known[serverIn(d.first()).key()] = true
 		}
 	}
-	return out
+	return known
 }
 
 func (c *checker) setDirectives() map[blockAndName][]*directive {
-	out := map[blockAndName][]*directive{}
+	sets := map[blockAndName][]*directive{}
 	for _, d := range c.named["set"] {
 		at := blockAndName{serverAround(d), nameOf(d.first())}
-		if len(out[at]) <= maxValues { // one more than valuesFor uses
-			out[at] = append(out[at], d)
+		if len(sets[at]) <= maxValues { // one more than valuesFor uses
+			sets[at] = append(sets[at], d)
 		}
 	}
-	return out
+	return sets
 }
 
 // nameOf returns the name of a variable, which nginx compares in lower case.
@@ -127,16 +121,6 @@ func serverAround(d *directive) *directive {
 		d = d.parent
 	}
 	return d
-}
-
-// hasResolver reports whether a block around a directive, or the http context, has a resolver.
-func (c *checker) hasResolver(d *directive) bool {
-	for block := d.parent; block != nil; block = block.parent {
-		if len(c.children(block, "resolver")) > 0 {
-			return true
-		}
-	}
-	return len(c.children(nil, "resolver")) > 0
 }
 
 // unresolved returns a host of the URL of a directive that nginx cannot resolve without a resolver,
@@ -189,27 +173,26 @@ func (p *passes) valuesFor(d *directive, name string) []string {
 		return nil
 	}
 
-	var out []string
+	var inScopes, values []string
 	for _, scope := range []*directive{rewriteScope(d), server} {
-		always := false
+		isAlwaysSet := false
 		for _, set := range all {
 			if rewriteScope(set) == scope {
-				out, always = append(out, set.args[1]), always || set.parent == scope
+				inScopes, isAlwaysSet = append(inScopes, set.args[1]), isAlwaysSet || set.parent == scope
 			}
 		}
-		if always {
-			return out
+		if isAlwaysSet {
+			return inScopes
 		}
 	}
-	out = nil
 	for _, set := range all {
-		out = append(out, set.args[1])
+		values = append(values, set.args[1])
 	}
-	return out
+	return values
 }
 
-// server is the host and the port of a URL, with the scheme of the URL. Both are in the URL from
-// start to end. The host of a Unix socket is "".
+// server is the server of a URL, which has the host and the port from start to end. The host of a
+// Unix socket is "".
 type server struct {
 	scheme, host, port string
 	start, end         int
@@ -217,39 +200,35 @@ type server struct {
 
 // key identifies the server among the hosts that nginx resolves at startup.
 func (s server) key() string {
-	port := s.port
-	if port == "" {
-		port = defaultPorts[s.scheme]
-	}
-	return net.JoinHostPort(strings.ToLower(s.host), port)
+	return net.JoinHostPort(strings.ToLower(s.host), cmp.Or(s.port, defaultPorts[s.scheme]))
 }
 
 // serverIn returns the server of a URL, which can have no scheme. Variables are part of it, unless
 // the host ends before them.
 func serverIn(url string) server {
-	out := server{end: len(url)}
+	s := server{end: len(url)}
 	if at := strings.Index(url, "://"); at >= 0 {
-		out.scheme, out.start = url[:at], at+len("://")
+		s.scheme, s.start = url[:at], at+len("://")
 	}
-	if at := strings.IndexAny(url[out.start:], "/?"); at >= 0 {
-		out.end = out.start + at
+	if at := strings.IndexAny(url[s.start:], "/?"); at >= 0 {
+		s.end = s.start + at
 	}
-	for _, at := range ofVariable.FindAllStringIndex(url[out.start:out.end], maxExpansions) {
-		before, name := url[out.start:out.start+at[0]], url[out.start+at[0]:out.start+at[1]]
+	for _, at := range ofVariable.FindAllStringIndex(url[s.start:s.end], maxExpansions) {
+		before, name := url[s.start:s.start+at[0]], url[s.start+at[0]:s.start+at[1]]
 		if slices.Contains(uriVariables, nameOf(name)) || withPort.MatchString(before) {
-			out.end = out.start + at[0]
+			s.end = s.start + at[0]
 			break
 		}
 	}
 
-	authority := url[out.start:out.end]
+	authority := url[s.start:s.end]
 	if strings.HasPrefix(authority, "unix:") {
-		return out
+		return s
 	}
 	if host, port, err := net.SplitHostPort(authority); err == nil {
-		out.host, out.port = host, port
-		return out
+		s.host, s.port = host, port
+	} else {
+		s.host = strings.Trim(authority, "[]")
 	}
-	out.host = strings.Trim(authority, "[]")
-	return out
+	return s
 }

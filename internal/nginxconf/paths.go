@@ -45,15 +45,12 @@ func (c *checker) checkLog(d *directive) {
 		d.name == "access_log" && target == "off",
 		d.name == "error_log" && (target == "stderr" || strings.HasPrefix(target, "memory:")):
 	default:
-		c.refuse(d, "%s is on a read-only file system; write %s", target, standardLog(d))
+		output := "/dev/stdout"
+		if d.name == "error_log" {
+			output = "/dev/stderr"
+		}
+		c.refuse(d, "%s is on a read-only file system; write %s", target, output)
 	}
-}
-
-func standardLog(d *directive) string {
-	if d.name == "error_log" {
-		return "/dev/stderr"
-	}
-	return "/dev/stdout"
 }
 
 // checkIncludes finds includes of files that do not exist.
@@ -82,8 +79,11 @@ func (c *checker) checkInclude(d *directive, file string) {
 		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.mountAt(file).volume)
 	case isBelow(file, Directory), isBelow(file, "/tmp"):
 		c.refuse(d, "%s does not exist when nginx starts; put its text here", file)
+	case c.inFiles(file) && len(c.filesOf(file)) > 0:
+	case c.inFiles(file) && isMask(file):
+		c.warn(d, "%s names no file of spec.files", file)
 	case c.inFiles(file):
-		c.checkIncludedFiles(d, file)
+		c.refuseUndeclared(d, file)
 	case isBelow(file, ContentDirectory) && c.spec.Content != nil:
 		c.setUnseen(d)
 		c.warn(d, "%s is not checked before nginx reads it, and is served as a static file; put its text here", file)
@@ -97,4 +97,9 @@ func (c *checker) checkInclude(d *directive, file string) {
 // the directory before it.
 func isBelow(file, directory string) bool {
 	return strings.HasPrefix(path.Clean(file), directory+"/")
+}
+
+// isWithin reports whether a file is a directory or is in it.
+func isWithin(file, directory string) bool {
+	return path.Clean(file) == directory || isBelow(file, directory)
 }

@@ -9,9 +9,8 @@ type Problem struct {
 	Field string
 	// File is the path of the included file of spec.files, or empty for the user's text itself.
 	File string
-	// Line is the line in the text, or 0 if the problem has no single line.
-	Line int
-	// Directive is the name of the directive, or empty if the problem is not about a directive.
+	// Line and Directive are 0 and empty if the problem has no single line or directive.
+	Line      int
 	Directive string
 	// Message is the problem and the remedy.
 	Message string

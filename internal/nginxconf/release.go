@@ -17,11 +17,9 @@ type release struct {
 	// certain reports whether the image has only the directives of nginx itself. It is false for
 	// images of other vendors, which can have other modules.
 	certain bool
-	// minor is the second number of nginx's version, or 0 if the version is unknown.
-	minor int
-	// patch is the third number of nginx's version, or unknownPatch. The tag 1.30 may mean any
-	// 1.30.
-	patch int
+	// minor is the second number of nginx's version, or 0 if it is unknown, and patch the third, or
+	// unknownPatch. The tag 1.30 may mean any 1.30.
+	minor, patch int
 	// guessed reports whether the version comes from the tag of another vendor's image, whose nginx
 	// can have additional fixes.
 	guessed bool
@@ -57,34 +55,27 @@ func releaseOf(image string) release {
 	}
 
 	repository, tag := images.Parse(image)
-	if tag == "" {
-		return release{patch: unknownPatch}
-	}
-
-	if !slices.Contains(officialImages, repository) {
-		if !strings.Contains(path.Base(repository), "nginx") {
-			return release{patch: unknownPatch}
-		}
+	switch {
+	case slices.Contains(officialImages, repository):
+		r := versionIn(versionTag, tag)
+		r.certain = r.minor > 0 && (r.minor <= stableMinor || r.minor == mainlineMinor && r.patch != unknownPatch && r.patch <= mainlinePatch)
+		return r
+	case strings.Contains(path.Base(repository), "nginx"):
 		r := versionIn(versionStart, tag)
 		r.guessed = r.minor > 0
 		return r
 	}
-
-	r := versionIn(versionTag, tag)
-	r.certain = r.minor > 0 && (r.minor <= stableMinor || r.minor == mainlineMinor && r.patch != unknownPatch && r.patch <= mainlinePatch)
-	return r
+	return release{patch: unknownPatch}
 }
 
-// versionIn returns the version in a tag.
+// versionIn returns the version in a tag. The form matches its numbers as digits.
 func versionIn(form *regexp.Regexp, tag string) release {
-	found := form.FindStringSubmatch(tag)
-	if found == nil {
-		return release{patch: unknownPatch}
-	}
 	r := release{patch: unknownPatch}
-	r.minor, _ = strconv.Atoi(found[1]) // the pattern matches digits only
-	if found[2] != "" {
-		r.patch, _ = strconv.Atoi(found[2])
+	if numbers := form.FindStringSubmatch(tag); numbers != nil {
+		r.minor, _ = strconv.Atoi(numbers[1])
+		if patch, err := strconv.Atoi(numbers[2]); err == nil {
+			r.patch = patch
+		}
 	}
 	return r
 }
@@ -92,7 +83,7 @@ func versionIn(form *regexp.Regexp, tag string) release {
 // versions are the tables of nginx's versions. nginx itself checks whether its own version has a
 // directive.
 var versions = []crossplane.MatchFunc{
-	crossplane.MatchOssLatest, crossplane.MatchOss126, crossplane.MatchOss124, matchNewer, matchUndocumented,
+	crossplane.MatchOssLatest, crossplane.MatchOss126, crossplane.MatchOss124, matchNewer,
 }
 
 // undocumented are directives that nginx has and its documentation, the source of the tables,
@@ -100,13 +91,6 @@ var versions = []crossplane.MatchFunc{
 var undocumented = []string{
 	"gzip_hash", "gzip_no_buffer", "gzip_window", "http2_pool_size", "http2_streams_index_size", "open_file_cache_events",
 	"post_action", "postpone_gzipping", "ssi_ignore_recycled_buffers", "uwsgi_string",
-}
-
-func matchUndocumented(name string) ([]uint, bool) {
-	if !slices.Contains(undocumented, name) {
-		return nil, false
-	}
-	return []uint{contextAll | argumentsAny}, true
 }
 
 // thirdParty are the tables of modules in other vendors' images.
@@ -117,30 +101,30 @@ var thirdParty = []crossplane.MatchFunc{
 
 // masksOf returns the masks of a directive in all versions, or nil if no version has it.
 func (r release) masksOf(name string) []uint {
-	if r.certain && isLoadedModule(name) {
+	isPrefix := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	if r.certain && slices.ContainsFunc(loadedModules, isPrefix) {
 		return nil
 	}
 
-	var out []uint
-	for _, match := range versions {
-		masks, _ := match(name)
-		out = append(out, masks...)
+	tables := versions
+	if !r.certain {
+		tables = slices.Concat(versions, thirdParty)
 	}
 
-	if r.certain {
-		return out
-	}
-
-	for _, match := range thirdParty {
+	var all []uint
+	for _, match := range tables {
 		masks, _ := match(name)
-		out = append(out, masks...)
+		all = append(all, masks...)
 	}
-	return out
+	if slices.Contains(undocumented, name) {
+		all = append(all, contextAll|argumentsAny)
+	}
+	return all
 }
 
 // loadedModules are name prefixes of directives whose modules must be loaded in the main context.
 var loadedModules = []string{"xslt_", "xml_", "image_filter", "geoip_", "perl"}
 
-func isLoadedModule(name string) bool {
-	return slices.ContainsFunc(loadedModules, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
+// IsDirective reports whether a name is a directive of nginx. The status of an object may repeat
+// such a name, because the name contains no text of the user.
+func IsDirective(name string) bool { return len(release{certain: true}.masksOf(name)) > 0 }

@@ -58,7 +58,7 @@ func TestDefaultIsThatOfTheRelease(t *testing.T) {
 		t.Errorf("the release pins %v, admission assumes %+v", pinned, releaseOf(""))
 	}
 	for _, fixed := range []vulnerability{questionMark, overlappingCaptures} {
-		if lacks, _ := releaseOf("").lacks(fixed); lacks {
+		if fixed.warning(releaseOf("")) != "" {
 			t.Errorf("the default image has %s", fixed.id)
 		}
 	}
@@ -89,9 +89,9 @@ func TestBitsAreThoseOfTheParser(t *testing.T) {
 						t.Fatal(statement, problem)
 					}
 					parsed[0].context = context
-					c := &checker{spec: &v1alpha2.NginxOperatorSpec{}, release: releaseOf("")}
-					got := c.checkPlace(parsed[0])
-					if want := parserTakes(t, fmt.Sprintf(text, statement)); got != want {
+					c := &checker{release: releaseOf("")}
+					isValid := c.checkPlace(parsed[0])
+					if want := parserTakes(t, fmt.Sprintf(text, statement)); isValid != want {
 						t.Errorf("%s in %s: %v, the parser says %v", statement, text, c.problems.kept, want)
 					}
 				}
@@ -117,12 +117,13 @@ func parserTakes(t *testing.T, text string) bool {
 // for every image. nginx itself rejects directives that its version lacks.
 func TestNewerDirectives(t *testing.T) {
 	for _, image := range []string{"", "nginx:1.30.4", "nginx:1.31.4", "nginx:1.28.3"} {
-		spec := &v1alpha2.NginxOperatorSpec{Image: image, Config: &v1alpha2.Config{}}
-		known := "upstream u { least_time header inflight; server 127.0.0.1:1; sticky cookie id; keepalive 16 local; }\n" +
+		spec := v1alpha2.NginxOperatorSpec{Image: image}
+		problems, warnings := check(spec, "upstream u { least_time header inflight; server 127.0.0.1:1;\n"+
+			"sticky cookie id; keepalive 16 local; }\n"+
 			inServer("tunnel_pass;", "max_headers 10;", "early_hints 1;", "proxy_socket_sndbuf 1k;",
-				"location / { if ($host = a) { add_header_inherit off; } }")
-		if problems := append(Check(spec, known), Warnings(spec, known, nil)...); len(problems) > 0 {
-			t.Error(image, problems)
+				"location / { if ($host = a) { add_header_inherit off; } }"))
+		if len(problems)+len(warnings) > 0 {
+			t.Error(image, problems, warnings)
 		}
 		for directive, want := range map[string]string{
 			"sticky cookie a;":            "line 2: sticky: not allowed here; it is allowed in an upstream block",
@@ -132,38 +133,10 @@ func TestNewerDirectives(t *testing.T) {
 			"xml_external_entities on;": "line 2: xml_external_entities: nginx does not know it; correct the name, " +
 				"or set spec.image to an image that has its module compiled in",
 		} {
-			if diff := cmp.Diff([]string{want}, texts(Check(spec, inServer(directive)))); diff != "" {
+			problems, _ := check(spec, inServer(directive))
+			if diff := cmp.Diff([]string{want}, problems); diff != "" {
 				t.Error(image, diff)
 			}
 		}
 	}
-}
-
-// TestImagesOfOthers verifies that an unknown directive is only a warning for an image of another
-// vendor, which can have unknown modules.
-func TestImagesOfOthers(t *testing.T) {
-	spec := &v1alpha2.NginxOperatorSpec{Image: "quay.io/me/my-nginx:1", Config: &v1alpha2.Config{}}
-	text := inServer(
-		`more_set_headers "X-Served-By: me";`,
-		"location / {", "content_by_lua_block {", `  if x == "{" then ngx.say("}") end`, "}", "}",
-		"frobnicate on;", "include /etc/nginx/snippets/ours.conf;", "limit_req zone=theirs;", "set $x $theirs;",
-		"satisfy most;", "http3 off;", "root /a;", "root /b;",
-	)
-	if problems := Check(spec, text); len(problems) > 0 {
-		t.Error(problems)
-	}
-	if diff := cmp.Diff([]string{
-		"line 8: frobnicate: nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in",
-		"line 9: include: /etc/nginx/snippets/ours.conf is in the image, so that it is not checked before nginx reads it",
-	}, texts(Warnings(spec, text, nil))); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func texts(problems []Problem) []string {
-	var out []string
-	for _, problem := range problems {
-		out = append(out, problem.String())
-	}
-	return out
 }

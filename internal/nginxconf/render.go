@@ -6,6 +6,7 @@ import (
 	"path"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
@@ -46,11 +47,11 @@ func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files,
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	tree, _ := parse(servers)
-	return render(spec, servers, tree, ipv6)
+	return render(spec, servers, tree, ipv6), nil
 }
 
 // render is Render with the directives of the text.
-func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) (Files, error) {
+func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) Files {
 	tuning := defaults.Nginx(spec)
 	params := assets.NginxConfParams{
 		HealthPort:            defaults.HealthPort(spec),
@@ -88,21 +89,19 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 		}
 	}
 
-	main, err := assets.NginxConf(params)
-	if err != nil {
-		return nil, err
-	}
-	files := Files{MainFile: main}
+	files := Files{MainFile: assets.NginxConf(params)}
 	if servers != "" {
 		files[ServersFile] = servers
 	}
-	return files, nil
+	return files
 }
 
 // serverOf returns the default server for TLS on a port.
 func serverOf(tls v1alpha2.TLS, port int32) assets.NginxTLS {
-	certificate, key := CertificateFiles(tls.SecretName)
-	return assets.NginxTLS{Port: port, Certificate: certificate, Key: key}
+	directory := path.Join(TLSDirectory, tls.SecretName)
+	return assets.NginxTLS{
+		Port: port, Certificate: path.Join(directory, corev1.TLSCertKey), Key: path.Join(directory, corev1.TLSPrivateKeyKey),
+	}
 }
 
 // maxWorkers is more than the CPU count of any node.
@@ -116,11 +115,7 @@ func workers(spec *v1alpha2.NginxOperatorSpec) int {
 		return int(*declared)
 	}
 
-	if spec.Resources == nil {
-		return 0
-	}
-
-	limit := spec.Resources.Limits[corev1.ResourceCPU]
+	limit := ptr.Deref(spec.Resources, corev1.ResourceRequirements{}).Limits[corev1.ResourceCPU]
 	processors := limit.AsApproximateFloat64()
 	if processors <= 0 {
 		return 0
@@ -138,10 +133,4 @@ const UsualOpenFiles = 1024
 // UsualOpenFiles, or 0 if it depends on the node.
 func Connections(spec *v1alpha2.NginxOperatorSpec) int64 {
 	return int64(workers(spec)) * int64(min(*defaults.Nginx(spec).WorkerConnections, UsualOpenFiles))
-}
-
-// CertificateFiles returns the paths of the certificate and the key of a Secret.
-func CertificateFiles(secretName string) (certificate, key string) {
-	directory := path.Join(TLSDirectory, secretName)
-	return path.Join(directory, "tls.crt"), path.Join(directory, "tls.key")
 }

@@ -1,26 +1,16 @@
 package nginxconf
 
 import (
-	"bytes"
-	"errors"
-	"flag"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/fixture"
 )
-
-// update rewrites the golden files: go test ./internal/nginxconf -update
-var update = flag.Bool("update", false, "write golden files")
 
 func TestRender(t *testing.T) {
 	servers := "server {\n    listen 8080;\n}\n"
@@ -57,114 +47,51 @@ func TestRender(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := files[ServersFile]; got != test.servers {
-				t.Errorf("the user's text was changed to %q", got)
+			if servers := files[ServersFile]; servers != test.servers {
+				t.Errorf("the user's text was changed to %q", servers)
 			}
-			golden := filepath.Join("testdata", name+".conf")
-			if *update {
-				if err := os.WriteFile(golden, []byte(files[MainFile]), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden) //nolint:gosec // a file of testdata
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), files[MainFile]); diff != "" {
-				t.Error(diff)
-			}
+			fixture.Golden(t, name+".conf", files[MainFile])
 		})
 	}
+}
+
+// TestDirectives verifies the directives in the main and events contexts, and the access log, that
+// fields of the spec set.
+func TestDirectives(t *testing.T) {
+	tuned := v1alpha2.Nginx{
+		WorkerProcesses: ptr.To[int32](3), WorkerConnections: ptr.To[int32](4096), ErrorLogLevel: "warn", AccessLog: ptr.To(false),
+	}
+	tests := map[string]v1alpha2.NginxOperatorSpec{
+		"access_log off;":                                       {Nginx: &tuned},
+		"worker_processes 3;":                                   {Nginx: &tuned, Resources: cpuLimit("2")},
+		"worker_connections 4096;":                              {Nginx: &tuned},
+		"error_log /dev/stderr warn;":                           {Nginx: &tuned},
+		"s;\nenv TZ;\nenv A.b;\n\nevents {":                     {Env: []v1alpha2.EnvVar{{Name: "TZ"}, {Name: "A.b"}}},
+		"error_log /dev/stderr notice;\nworker_processes auto;": {Nginx: &v1alpha2.Nginx{ErrorLogLevel: "notice; env A"}},
+	}
+	for want, spec := range tests {
+		files, err := Render(&spec, "", false)
+		if err != nil || !strings.Contains(files[MainFile], want) {
+			t.Errorf("%v: there is no %q in\n%s", err, want, files[MainFile])
+		}
+	}
+}
+
+func cpuLimit(limit string) *corev1.ResourceRequirements {
+	return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(limit)}}
 }
 
 // TestWorkers verifies that nginx gets one worker process for each CPU of the container's limit.
 func TestWorkers(t *testing.T) {
-	for limit, want := range map[string]string{
-		"": "auto", "0": "auto", "1n": "1", "100m": "1", "1": "1", "1001m": "2", "1500m": "2", "3000m": "3", "7": "7", "29000m": "29",
-		"1k": "1000", "1025": "1024", "5Gi": "1024", "1e300": "1024", "1e100000": "1024",
+	if count := workers(&v1alpha2.NginxOperatorSpec{}); count != 0 {
+		t.Errorf("%d without a limit", count)
+	}
+	for limit, want := range map[string]int{
+		"0": 0, "1n": 1, "100m": 1, "1": 1, "1001m": 2, "1500m": 2, "3000m": 3, "7": 7, "29000m": 29,
+		"1k": 1000, "1025": 1024, "5Gi": 1024, "1e300": 1024, "1e100000": 1024,
 	} {
-		spec := v1alpha2.NginxOperatorSpec{}
-		if limit != "" {
-			spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(limit)}}
-		}
-		files, err := Render(&spec, "", false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if line := "\nworker_processes " + want + ";\n"; !strings.Contains(files[MainFile], line) {
-			t.Errorf("limit %q: there is no %q", limit, line)
-		}
-	}
-}
-
-// TestTuning verifies that the fields of spec.nginx replace the defaults. An access_log directive
-// of the user replaces both.
-func TestTuning(t *testing.T) {
-	spec := v1alpha2.NginxOperatorSpec{
-		Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
-		Nginx: &v1alpha2.Nginx{
-			WorkerProcesses: ptr.To[int32](3), WorkerConnections: ptr.To[int32](4096), ErrorLogLevel: "warn", AccessLog: ptr.To(false),
-		},
-	}
-	for servers, log := range map[string]string{"": "access_log off;", "access_log /dev/stdout combined;\n": ""} {
-		files, err := Render(&spec, servers, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{"worker_processes 3;", "worker_connections 4096;", "error_log /dev/stderr warn;"} {
-			if !strings.Contains(files[MainFile], want) {
-				t.Errorf("there is no %q", want)
-			}
-		}
-		begin, _, _ := strings.Cut(files[MainFile], "# Probes")
-		if strings.Contains(begin, "access_log") != (log != "") || !strings.Contains(begin, log) {
-			t.Errorf("with %q: want %q in\n%s", servers, log, begin)
-		}
-	}
-}
-
-// TestRenderAsTheFirstRelease verifies that a v1alpha1 spec renders as in release 0.1.0. Otherwise
-// an upgrade would restart every operand. The golden files of package operand are from that
-// release.
-func TestRenderAsTheFirstRelease(t *testing.T) {
-	for name, test := range map[string]struct {
-		spec v1alpha2.NginxOperatorSpec
-		ipv6 bool
-	}{
-		"defaults": {},
-		"ipv6":     {ipv6: true},
-		"port-80":  {spec: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			files, err := Render(&test.spec, "", test.ipv6)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := Files(releasedConfigMap(t, name))
-			if diff := cmp.Diff(want, files); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func releasedConfigMap(t *testing.T, name string) map[string]string {
-	t.Helper()
-	file := filepath.Join("..", "..", "internal", "operand", "testdata", name+".yaml")
-	raw, err := os.ReadFile(file) //nolint:gosec // a golden file
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), len(raw))
-	for {
-		object := corev1.ConfigMap{}
-		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
-			t.Fatalf("%s holds no ConfigMap", name)
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if object.Kind == "ConfigMap" {
-			return object.Data
+		if count := workers(&v1alpha2.NginxOperatorSpec{Resources: cpuLimit(limit)}); count != want {
+			t.Errorf("limit %q: %d, want %d", limit, count, want)
 		}
 	}
 }

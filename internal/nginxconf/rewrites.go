@@ -3,6 +3,8 @@ package nginxconf
 import (
 	"fmt"
 	"math/bits"
+	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -33,37 +35,25 @@ var (
 	}
 )
 
-// lacks reports whether the nginx of an image lacks the fix, or can lack it. In the second case,
-// certain is false.
-func (r release) lacks(v vulnerability) (lacks, certain bool) {
-	fixed := 0
+// warning returns the warning for images that lack the fix, or can lack it, or "" for others.
+func (v vulnerability) warning(r release) string {
+	fixed := unknownPatch // older branches have no fix
 	switch {
-	case r.minor == 0:
-		return true, false
 	case r.minor > fixedMainline:
-		return false, true
+		return ""
 	case r.minor == fixedMainline:
 		fixed = v.mainline
 	case r.minor == fixedStable:
 		fixed = v.stable
-	default:
-		return true, !r.guessed
 	}
-	if r.patch == unknownPatch {
-		return fixed > 0, false
-	}
-	return r.patch < fixed, !r.guessed
-}
 
-// warning returns the warning for images that lack the fix, or can lack it, or "" for others.
-func (v vulnerability) warning(r release) string {
-	lacks, certain := r.lacks(v)
-	if !lacks {
+	if fixed != unknownPatch && max(r.patch, 0) >= fixed {
 		return ""
 	}
-	unless := ""
-	if !certain {
-		unless = ", unless your distribution has fixed it"
+
+	unless := ", unless your distribution has fixed it"
+	if r.minor > 0 && !r.guessed && (fixed == unknownPatch || r.patch != unknownPatch) {
+		unless = ""
 	}
 	return fmt.Sprintf("%s (fixed in nginx 1.30.%d and 1.31.%d) lets a request overflow the heap here: %s; "+
 		"set spec.image to an nginx with the fix, or use named captures%s", v.id, v.stable, v.mainline, v.pattern, unless)
@@ -71,19 +61,11 @@ func (v vulnerability) warning(r release) string {
 
 // checkRewrites warns of configurations that expose vulnerabilities of the image's nginx.
 func (c *checker) checkRewrites() {
-	warn := func(d *directive, message string) {
-		c.warnings.add(Problem{File: fileOf(d), Line: d.line, Directive: d.name, Message: message})
-	}
-
 	if message := questionMark.warning(c.release); message != "" {
-		c.checkQuestionMarks(func(d *directive) { warn(d, message) })
+		c.checkQuestionMarks(message)
 	}
 	if message := overlappingCaptures.warning(c.release); message != "" {
-		for _, d := range c.named["rewrite"] {
-			if hasOverlap(d) {
-				warn(d, message)
-			}
-		}
+		c.checkOverlaps(message)
 	}
 }
 
@@ -96,7 +78,7 @@ type openRewrite struct {
 
 // checkQuestionMarks warns of each rewrite whose replacement has arguments, if a rewrite, if, or
 // set follows in the same server or location and one of the two uses an unnamed capture.
-func (c *checker) checkQuestionMarks(warn func(*directive)) {
+func (c *checker) checkQuestionMarks(message string) {
 	open := map[*directive][]openRewrite{}
 	for _, d := range c.all {
 		if d.name != "rewrite" && d.name != "if" && d.name != "set" {
@@ -107,7 +89,7 @@ func (c *checker) checkQuestionMarks(warn func(*directive)) {
 		open[scope] = slices.DeleteFunc(open[scope], func(earlier openRewrite) bool {
 			exposed := used || earlier.captures
 			if exposed {
-				warn(earlier.directive)
+				c.warn(earlier.directive, message)
 			}
 			return exposed
 		})
@@ -135,28 +117,23 @@ func hasArguments(d *directive) bool {
 }
 
 func isRedirect(d *directive) bool {
-	flag := ""
-	if len(d.args) > 2 {
-		flag = d.args[2]
-	}
-	return flag == "redirect" || flag == "permanent" || strings.HasPrefix(d.args[1], "http://") || strings.HasPrefix(d.args[1], "https://") ||
-		strings.HasPrefix(d.args[1], "$scheme")
+	isStart := func(start string) bool { return strings.HasPrefix(d.args[1], start) }
+	return slices.Contains(d.args[2:], "redirect") || slices.Contains(d.args[2:], "permanent") ||
+		slices.ContainsFunc([]string{"http://", "https://", "$scheme"}, isStart)
 }
 
 // capturesIn returns the unnamed captures $1 to $9 of a word as bits, and whether the word has
 // other variables.
 func capturesIn(word string) (used uint, others bool) {
-	for at := strings.IndexByte(word, '$'); at >= 0 && at+1 < len(word); {
-		if digit := word[at+1]; digit >= '1' && digit <= '9' {
-			used |= 1 << (digit - '0')
-		} else {
+	_, variables, _ := strings.Cut(word, "$")
+	for name := range strings.SplitSeq(variables, "$") {
+		switch {
+		case name == "":
+		case name[0] >= '1' && name[0] <= '9':
+			used |= 1 << (name[0] - '0')
+		default:
 			others = true
 		}
-		next := strings.IndexByte(word[at+1:], '$')
-		if next < 0 {
-			break
-		}
-		at += 1 + next
 	}
 	return used, others
 }
@@ -166,113 +143,50 @@ func hasCapture(word string) bool {
 	return used != 0
 }
 
-// hasOverlap reports whether a rewrite has the pattern of CVE-2026-9256. With a variable in the
-// replacement, nginx computes the length in another way, which has no defect.
-func hasOverlap(d *directive) bool {
-	used, others := capturesIn(d.args[1])
-	if bits.OnesCount(used) < 2 || others || !isRedirect(d) && !hasArguments(d) {
-		return false
-	}
-	captures := capturesOf(d.args[0])
-	for one := 1; one < len(captures); one++ {
-		for other := one + 1; other < len(captures); other++ {
-			if used>>one&1 != 0 && used>>other&1 != 0 && captures[one].overlaps(captures[other]) {
-				return true
-			}
+// parseBudget limits the regular expressions that are parsed, in bytes. parseCost is the work for an
+// expression itself.
+const parseBudget, parseCost = 64 << 10, 16
+
+// checkOverlaps warns of each rewrite whose replacement has two overlapping captures, in a redirect
+// or behind a question mark. With a variable in the replacement, nginx computes the length in
+// another way, which has no defect.
+func (c *checker) checkOverlaps(message string) {
+	budget := parseBudget
+	for _, d := range c.named["rewrite"] {
+		used, others := capturesIn(d.args[1])
+		if bits.OnesCount(used) < 2 || others || !isRedirect(d) && !hasArguments(d) {
+			continue
+		}
+		if budget -= len(d.args[0]) + parseCost; budget < 0 {
+			return
+		}
+		if hasOverlap(d.args[0], used) {
+			c.warn(d, message)
 		}
 	}
-	return false
 }
 
-// capture is the start and the end of a group in a regular expression, or zero if there is none.
-// around reports whether it is in a lookahead or lookbehind, which matches the same text as other
-// groups.
-type capture struct {
-	start, end int
-	around     bool
+// Go's parser does not know lookarounds, which match the same text as other groups.
+var (
+	lookaround        = regexp.MustCompile(`\(\?<?[=!]`)
+	groupInLookaround = regexp.MustCompile(`\(\?<?[=!][^()]*\(`)
+)
+
+// hasOverlap reports whether two used captures of a regular expression overlap. A group in a
+// lookaround, and an expression that only nginx can parse, count as an overlap.
+func hasOverlap(pattern string, used uint) bool {
+	expression, err := syntax.Parse(lookaround.ReplaceAllString(pattern, "(?:"), syntax.Perl)
+	return err != nil || groupInLookaround.MatchString(pattern) || hasNested(expression, used, false)
 }
 
-func (c capture) overlaps(other capture) bool {
-	switch {
-	case c.end == 0 || other.end == 0:
-		return false
-	case c.around || other.around:
-		return true
-	}
-	return c.start < other.start && other.end <= c.end || other.start < c.start && c.end <= other.end
-}
-
-// capturesOf returns the captured groups of a regular expression, by number.
-func capturesOf(pattern string) (captures [10]capture) {
-	// open are the numbers of the open groups, or 0 for groups that capture nothing or have a
-	// number above 9.
-	open := make([]int, 0, 16)
-	// around is the number of open groups up to the outermost lookaround, or 0 outside of
-	// lookarounds.
-	count, around := 0, 0
-	for i := 0; i < len(pattern); i++ {
-		rest := pattern[i+1:]
-		switch pattern[i] {
-		case '\\':
-			i++
-		case '[':
-			i += classLength(rest)
-		case '(':
-			number := 0
-			capturing, lookaround := groupKind(rest)
-			if capturing && count < len(captures)-1 {
-				count++
-				number = count
-				captures[number] = capture{i, len(pattern), around > 0}
-			}
-			if open = append(open, number); around == 0 && lookaround {
-				around = len(open)
-			}
-		case ')':
-			if len(open) == 0 {
-				continue
-			}
-			if number := open[len(open)-1]; number > 0 {
-				captures[number].end = i
-			}
-			if open = open[:len(open)-1]; len(open) < around {
-				around = 0
-			}
+// hasNested reports whether a regular expression has a used capture in another one. inCapture
+// reports whether the expression itself is in a used capture.
+func hasNested(expression *syntax.Regexp, used uint, inCapture bool) bool {
+	if expression.Op == syntax.OpCapture && used>>expression.Cap&1 != 0 {
+		if inCapture {
+			return true
 		}
+		inCapture = true
 	}
-	return captures
-}
-
-// lookarounds and names are the prefixes, after the "(", of lookarounds and of named groups.
-var lookarounds, names = []string{"?=", "?!", "?<=", "?<!"}, []string{"?<", "?P<", "?'"}
-
-// groupKind reports whether a group captures, and whether it is a lookaround. rest is the text
-// after its "(".
-func groupKind(rest string) (capturing, lookaround bool) {
-	begins := func(prefix string) bool { return strings.HasPrefix(rest, prefix) }
-	switch {
-	case slices.ContainsFunc(lookarounds, begins):
-		return false, true
-	case slices.ContainsFunc(names, begins):
-		return true, false
-	}
-	return !begins("?") && !begins("*"), false
-}
-
-// classLength returns the length of a character class after its "[". A "]" at the start is a
-// character of the class.
-func classLength(rest string) int {
-	at := 0
-	if strings.HasPrefix(rest, "^") {
-		at++
-	}
-	for i := at; i < len(rest); i++ {
-		switch {
-		case rest[i] == '\\':
-			i++
-		case rest[i] == ']' && i > at:
-			return i + 1
-		}
-	}
-	return len(rest)
+	return slices.ContainsFunc(expression.Sub, func(sub *syntax.Regexp) bool { return hasNested(sub, used, inCapture) })
 }

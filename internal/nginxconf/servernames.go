@@ -14,7 +14,7 @@ const maxServerNames = 256
 // does not report this.
 func (c *checker) checkServerNames() {
 	for _, d := range c.named["ssl_certificate"] {
-		secret := mountedSecret(d.first())
+		secret, _ := mountedFile(d.first())
 		known := c.names[secret]
 		if len(known) == 0 {
 			continue
@@ -27,46 +27,40 @@ func (c *checker) checkServerNames() {
 	}
 }
 
-// mountedSecret returns the Secret of spec.tls that has a file, or "" if no Secret has it.
-func mountedSecret(file string) string {
-	secret, _, mounted := mountedFile(file)
-	if !mounted || strings.Contains(secret, "$") {
-		return ""
-	}
-	return secret
-}
-
 // namesServedWith returns the names of the servers that use a certificate. A server uses its own
 // certificates, or else the certificates of the http context. The result is nil if one of the
 // servers can have any name.
 func (c *checker) namesServedWith(secret string) []string {
 	uses := func(block *directive) bool {
-		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool { return mountedSecret(d.first()) == secret })
+		return slices.ContainsFunc(c.children(block, "ssl_certificate"), func(d *directive) bool {
+			used, _ := mountedFile(d.first())
+			return used == secret
+		})
 	}
 
-	var out []string
+	var served []string
 	for _, server := range c.topServers() {
 		if !uses(server) && (len(c.children(server, "ssl_certificate")) > 0 || !uses(nil)) {
 			continue
 		}
 
-		before := len(out)
+		before := len(served)
 		for _, d := range c.children(server, "server_name") {
 			for _, name := range d.args {
 				if strings.HasPrefix(name, "~") || strings.Contains(name, "$") {
 					return nil
 				}
 				if strings.Contains(name, ".") {
-					out = append(out, name)
+					served = append(served, name)
 				}
 			}
 		}
 
-		if len(out) == before {
+		if len(served) == before {
 			return nil
 		}
 	}
-	return out
+	return served
 }
 
 // anyMatches reports whether a certificate with the known names covers one of the names of
@@ -75,7 +69,7 @@ func anyMatches(known, names []string) bool {
 	certificate := &x509.Certificate{DNSNames: known}
 	return slices.ContainsFunc(names, func(name string) bool {
 		if prefix, open := strings.CutSuffix(name, "*"); open {
-			return slices.ContainsFunc(known, func(one string) bool { return strings.HasPrefix(one, prefix) })
+			return slices.ContainsFunc(known, func(other string) bool { return strings.HasPrefix(other, prefix) })
 		}
 		all, isWildcard := strings.CutPrefix(name, "*.")
 		domain, isDomain := strings.CutPrefix(name, ".")

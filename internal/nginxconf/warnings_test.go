@@ -9,11 +9,7 @@ import (
 )
 
 func TestWarnings(t *testing.T) {
-	for name, test := range map[string]struct {
-		text string
-		spec v1alpha2.NginxOperatorSpec
-		want []string
-	}{
+	testChecks(t, map[string]checked{
 		"nothing": {text: inServer("location / { proxy_pass http://127.0.0.1:3000; }")},
 		"left to nginx": {
 			text: inServer(
@@ -25,32 +21,38 @@ func TestWarnings(t *testing.T) {
 		"port that is not declared": {
 			text: "server { listen 8080; }\nserver { listen 9090; }\nserver { listen 127.0.0.1:9091; }\n" +
 				"server { listen 9443 ssl; ssl_reject_handshake on; }",
-			want: []string{
+			warnings: []string{
 				"line 2: listen: port 9090 is not declared, so the Service does not serve it; add it to spec.ports",
 				"line 4: listen: port 9443 is not declared, so the Service does not serve it; add it to spec.tls",
 			},
 		},
 		"server without a listen": {
 			text: "server { listen 8080; }\nserver { server_name a; }",
-			want: []string{"line 2: server: it has no listen, so nginx listens on port 8000 for it; add for example `listen 8080;`"},
+			warnings: []string{
+				"line 2: server: it has no listen, so nginx listens on port 8000 for it; add for example `listen 8080;`",
+			},
 		},
 		"deprecated": {
 			text: "server { listen 8080 http2; }\n",
-			want: []string{"line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server"},
+			warnings: []string{
+				"line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server",
+			},
 		},
 		"not deprecated there": {text: "server { listen 8080 http2; }\n", spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.24.0"}},
 		"QUIC": {
-			text: "server { listen 8080;\nlisten 8080 quic; }\n",
-			want: []string{"line 2: listen: QUIC needs UDP, and the Service serves TCP only, so nothing arrives there"},
+			text:     "server { listen 8080;\nlisten 8080 quic; }\n",
+			warnings: []string{"line 2: listen: QUIC needs UDP, and the Service serves TCP only, so nothing arrives there"},
 		},
 		"another key of a Secret": {
 			spec: mounted(),
 			text: inServer("ssl_client_certificate /etc/nginx/tls/shop/ca.crt;"),
-			want: []string{"line 2: ssl_client_certificate: nginx does not start where the Secret shop has no key ca.crt; be sure that it has"},
+			warnings: []string{
+				"line 2: ssl_client_certificate: nginx does not start where the Secret shop has no key ca.crt; be sure that it has",
+			},
 		},
 		"passwords among static files": {
 			text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),
-			want: []string{
+			warnings: []string{
 				"line 2: auth_basic_user_file: /usr/share/nginx/html/.htpasswd is among the static files, so that anybody may be able to fetch it; " +
 					"deny its location",
 			},
@@ -58,23 +60,13 @@ func TestWarnings(t *testing.T) {
 		"include of static files": {
 			spec: v1alpha2.NginxOperatorSpec{Content: &v1alpha2.Content{}},
 			text: "include /usr/share/nginx/html/servers.inc;",
-			want: []string{
+			warnings: []string{
 				"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
 				"line 1: include: /usr/share/nginx/html/servers.inc is not checked before nginx reads it, and is served as a static file; " +
 					"put its text here",
 			},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			test.spec.Config = &v1alpha2.Config{}
-			if problems := Check(&test.spec, test.text); len(problems) > 0 {
-				t.Error(problems)
-			}
-			if diff := cmp.Diff(test.want, texts(Warnings(&test.spec, test.text, nil))); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	})
 }
 
 // TestUnused verifies that content and certificates cause a warning only if no directive, and no
@@ -107,21 +99,16 @@ func TestUnused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := withFiles("a.conf")
 			spec.Content, spec.TLS = &v1alpha2.Content{}, []v1alpha2.TLS{{SecretName: "shop"}}
-			var got []string
-			for _, warning := range Warnings(&spec, test.text, nil) {
+			var fields []string
+			_, warnings := Check(&spec, test.text, nil, nil)
+			for _, warning := range warnings {
 				if warning.Field != "" {
-					got = append(got, warning.Field)
+					fields = append(fields, warning.Field)
 				}
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, fields); diff != "" {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func TestNoConfiguration(t *testing.T) {
-	if problems, warnings := inspect(&v1alpha2.NginxOperatorSpec{}, "", nil, nil); len(problems)+len(warnings) > 0 {
-		t.Error(problems, warnings)
 	}
 }

@@ -1,15 +1,12 @@
 package nginxconf
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // reader reads a text byte by byte, as ngx_conf_read_token does.
 type reader struct {
-	text              string
-	pos, line         int
-	directives, words int
+	text      string
+	pos, line int
+	reading
 	// kept is the memory for the words of a statement. The next statement reuses it.
 	kept []string
 }
@@ -42,10 +39,10 @@ func (r *reader) statement() (words []string, line int, end byte, problem *Probl
 
 		switch size := r.pos - start; {
 		case size > maxWord:
-			return words, line, 0, &Problem{Line: at, Directive: name, Message: fmt.Sprintf(
-				"nginx accepts words of up to %d bytes, and this one has %d; split it", maxWord, size)}
+			return words, line, 0, syntaxError(at, name,
+				"nginx accepts words of up to %d bytes, and this one has %d; split it", maxWord, size)
 		case !ok:
-			return words, line, 0, &Problem{Line: line, Directive: name, Message: unfinished}
+			return words, line, 0, syntaxError(line, name, unfinished)
 		}
 
 		if r.words++; r.words <= maxWords || len(words) == 0 {
@@ -102,7 +99,8 @@ func (r *reader) word() (string, bool) {
 		case quote != 0 && c == quote:
 			word := r.text[start:r.pos]
 			r.pos++
-			return unescape(word), r.atGap()
+			isAtEnd := r.pos == len(r.text) || isSpace(r.text[r.pos]) || strings.IndexByte(";{)", r.text[r.pos]) >= 0
+			return unescape(word), isAtEnd
 		case quote == 0 && (isSpace(c) || c == ';' || c == '{'):
 			if c == '\n' {
 				r.line-- // skipSpace counts it
@@ -114,11 +112,6 @@ func (r *reader) word() (string, bool) {
 
 	r.pos = len(r.text)
 	return r.text[start:], false
-}
-
-// atGap reports whether the next character is valid after a quote.
-func (r *reader) atGap() bool {
-	return r.pos == len(r.text) || isSpace(r.text[r.pos]) || strings.IndexByte(";{)", r.text[r.pos]) >= 0
 }
 
 var escapes = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")

@@ -1,9 +1,9 @@
 package patch
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
+	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,91 +20,92 @@ import (
 
 // Hits reports whether a patch targets a child.
 func Hits(target v1alpha2.PatchTarget, child client.Object) bool {
-	return target.Kind == child.GetObjectKind().GroupVersionKind().Kind && (target.Name == "" || target.Name == child.GetName())
+	return target.Kind == kindOf(child) && (target.Name == "" || target.Name == child.GetName())
 }
+
+func kindOf(child client.Object) string { return child.GetObjectKind().GroupVersionKind().Kind }
 
 // Apply returns the children with the patches applied in their order, or the errors. It does not
 // change the given children.
 func Apply(patches []v1alpha2.Patch, children []client.Object, path *field.Path) ([]client.Object, field.ErrorList) {
-	if len(patches) == 0 {
-		return children, nil
-	}
-	ready, errs := parse(patches, path)
+	all, errs := parse(patches, path)
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	out := make([]client.Object, len(children))
+
+	patched := make([]client.Object, len(children))
 	for at, child := range children {
-		var hits []int
-		for i := range patches {
-			if Hits(patches[i].Target, child) {
-				hits = append(hits, i)
-			}
-		}
-		var faults field.ErrorList
-		out[at], faults = applyAll(ready, hits, child, path)
-		errs = append(errs, faults...)
+		var own field.ErrorList
+		patched[at], own = applyAll(hitting(all, child), child, path)
+		errs = append(errs, own...)
 	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	return out, nil
+	return patched, nil
+}
+
+// hitting returns the patches that target a child.
+func hitting(all []parsed, child client.Object) []parsed {
+	return slices.DeleteFunc(slices.Clone(all), func(p parsed) bool { return !Hits(p.target, child) })
 }
 
 // applyAll applies all patches of a child together, which is much cheaper than one at a time. If
 // that fails, it finds the patch that caused the error.
-func applyAll(ready []parsed, hits []int, child client.Object, path *field.Path) (client.Object, field.ErrorList) {
+func applyAll(hits []parsed, child client.Object, path *field.Path) (client.Object, field.ErrorList) {
 	if len(hits) == 0 {
 		return child, nil
 	}
-	all := make([]parsed, len(hits))
-	for at, i := range hits {
-		all[at] = ready[i]
-	}
-	out, faults := apply(all, child)
+
+	patched, faults := apply(hits, child)
 	if len(faults) == 0 {
-		return out, nil
+		return patched, nil
 	}
-	blamed, before := hits[len(hits)-1], child
-	for at, i := range hits {
-		after, found := apply(all[at:at+1], before)
-		if len(found) > 0 {
-			blamed, faults = i, found
+
+	culprit, before := hits[len(hits)-1], child
+	for at := range hits {
+		after, own := apply(hits[at:at+1], before)
+		if len(own) > 0 {
+			culprit, faults = hits[at], own
 			break
 		}
 		before = after
 	}
+
 	var errs field.ErrorList
 	for _, fault := range faults[:min(len(faults), maxFaults)] {
-		errs = append(errs, invalid(path, blamed, fmt.Sprintf("%s: %s", child.GetObjectKind().GroupVersionKind().Kind, fault)))
+		errs = append(errs, invalid(path, culprit.index, kindOf(child)+": "+fault))
 	}
 	return nil, errs
 }
 
 // apply returns the patched child, or the messages for the forbidden changes. If kustomize panics,
 // the patch is rejected.
-func apply(all []parsed, child client.Object) (out client.Object, faults []string) {
+func apply(patches []parsed, child client.Object) (patched client.Object, faults []string) {
 	defer func() {
 		if recover() != nil {
-			out, faults = nil, []string{"the patch cannot be applied: kustomize can make nothing of it; correct it"}
+			patched, faults = nil, []string{"the patch cannot be applied: kustomize can make nothing of it; correct it"}
 		}
 	}()
+
 	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
-	raw, err := merge(all, before)
+	raw, err := merge(patches, before)
 	if err != nil {
 		return nil, []string{"the patch cannot be applied: " + err.Error()}
 	}
-	rules := kinds[child.GetObjectKind().GroupVersionKind().Kind]
-	patched, err := decode(raw, rules.empty())
-	if err != nil {
+
+	rules := kinds[kindOf(child)]
+	patched = rules.empty()
+	if err := decode(raw, patched); err != nil {
 		return nil, []string{"what the patch makes of it cannot be read: " + err.Error()}
 	}
 	if faults := tidy(child, patched); len(faults) > 0 {
 		return nil, faults
 	}
+
 	after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(patched)
 	if err != nil {
 		return nil, []string{err.Error()}
@@ -116,14 +117,15 @@ func apply(all []parsed, child client.Object) (out client.Object, faults []strin
 }
 
 // merge applies patches with kustomize and returns the result as JSON.
-func merge(all []parsed, child map[string]any) ([]byte, error) {
+func merge(patches []parsed, child map[string]any) ([]byte, error) {
 	node, err := kyaml.FromMap(child)
 	if err != nil {
 		return nil, err
 	}
+
 	nodes := []*kyaml.RNode{node}
-	for _, one := range all {
-		filter, err := one.filter()
+	for _, p := range patches {
+		filter, err := p.filter()
 		if err != nil {
 			return nil, err
 		}
@@ -141,30 +143,21 @@ func (p parsed) filter() (kio.Filter, error) {
 	if p.operations {
 		return patchjson6902.Filter{Patch: string(p.raw)}, nil
 	}
-	var fields map[string]any
-	if err := json.Unmarshal(p.raw, &fields); err != nil {
-		return nil, err
-	}
-	patch, err := kyaml.FromMap(fields)
-	if err != nil {
-		return nil, err
-	}
-	return patchstrategicmerge.Filter{Patch: patch}, nil
+	patch, err := kyaml.ConvertJSONToYamlNode(string(p.raw))
+	return patchstrategicmerge.Filter{Patch: patch}, err
 }
 
 // decode reads a patched child into an object of its kind. A field that the kind does not have is
 // an error.
-func decode(raw []byte, into client.Object) (client.Object, error) {
+func decode(raw []byte, into client.Object) error {
 	fields, err := bounds.Read(raw)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := readable(into, fields); err != nil {
-		return nil, err
+	if err := readable(reflect.TypeOf(into), fields, ""); err != nil {
+		return err
 	}
+
 	faults, err := kjson.UnmarshalStrict(raw, into)
-	if err == nil {
-		err = errors.Join(faults...)
-	}
-	return into, err
+	return errors.Join(append(faults, err)...)
 }

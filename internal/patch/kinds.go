@@ -14,9 +14,8 @@ import (
 // Kinds returns the kinds of the children that can be patched. The schema allows the same kinds.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// kind defines what a patch may change in children of a kind. It may add labels and annotations
-// whose keys are not reserved, and change each field of the spec that is not listed here. To
-// support another kind, add it here and to the schema.
+// kind defines what a patch may change in children of a kind: it may add labels and annotations
+// whose keys are not reserved, and change each field of the spec that is not listed here.
 type kind struct {
 	empty func() client.Object
 	// kept are fields that a patch cannot change.

@@ -28,22 +28,17 @@ const (
 	maxBytes    = 32 << 10
 	maxValues   = 256
 	maxElements = 64
-	// maxDepth is above the depth of any field of a child.
-	maxDepth = 32
-	// maxMessage is the maximum length of a message, in bytes. Messages quote the patch.
-	maxMessage = 512
-	// maxFaults is the maximum number of messages for one patch.
-	maxFaults = 8
+	maxDepth    = 32  // above the depth of any field of a child
+	maxMessage  = 512 // bytes of a message, which quotes the patch
+	maxFaults   = 8   // messages for one patch
 )
 
 // parsed is a patch as JSON.
 type parsed struct {
-	raw []byte
-	// operations is true for a list of operations (RFC 6902), and false for a strategic merge
-	// patch.
-	operations bool
-	// values is the number of values in the patch.
-	values int
+	index      int // in spec.patches
+	target     v1alpha2.PatchTarget
+	raw        []byte
+	operations bool // a list of operations (RFC 6902), not a strategic merge patch
 }
 
 // Check returns the errors in the text of patches, regardless of the children.
@@ -64,20 +59,24 @@ func parse(patches []v1alpha2.Patch, path *field.Path) ([]parsed, field.ErrorLis
 	if bytes > maxBytes {
 		return nil, tooMuch(path, fmt.Sprintf("%d bytes", maxBytes))
 	}
-	out, values := make([]parsed, len(patches)), 0
+
+	var all []parsed
+	values := 0
 	for i, declared := range patches {
 		if _, known := kinds[declared.Target.Kind]; !known {
 			return nil, field.ErrorList{field.NotSupported(path.Index(i).Child("target", "kind"), declared.Target.Kind, Kinds())}
 		}
-		var err error
-		if out[i], err = parseOne(declared.Patch); err != nil {
+
+		raw, count, err := parseOne(declared.Patch)
+		if err != nil {
 			return nil, field.ErrorList{invalid(path, i, err.Error())}
 		}
-		if values += out[i].values; values > maxValues {
+		if values += count; values > maxValues {
 			return nil, tooMuch(path, fmt.Sprintf("%d values", maxValues))
 		}
+		all = append(all, parsed{index: i, target: declared.Target, raw: raw, operations: raw[0] == '['})
 	}
-	return out, nil
+	return all, nil
 }
 
 func tooMuch(path *field.Path, most string) field.ErrorList {
@@ -86,39 +85,38 @@ func tooMuch(path *field.Path, most string) field.ErrorList {
 }
 
 func invalid(path *field.Path, index int, message string) *field.Error {
-	return field.Invalid(path.Index(index).Child("patch"), field.OmitValueType{}, cut(message))
-}
-
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	return field.Invalid(path.Index(index).Child("patch"), field.OmitValueType{}, message)
 }
 
-func parseOne(text string) (out parsed, err error) {
+// parseOne returns a patch as a JSON object or list, and the number of its values.
+func parseOne(text string) (raw []byte, values int, err error) {
 	defer func() {
 		if recover() != nil { // the YAML parser panicked
-			out, err = parsed{}, errors.New("is no YAML: correct it")
+			err = errors.New("is no YAML: correct it")
 		}
 	}()
+
 	if n := utf8.RuneCountInString(text); n > maxCharacters {
-		return out, fmt.Errorf("has %d characters, and at most %d are allowed: make several patches of it", n, maxCharacters)
+		return nil, 0, fmt.Errorf("has %d characters, and at most %d are allowed: make several patches of it",
+			n, maxCharacters)
 	}
-	if out.values, err = plain(text); err != nil {
-		return out, err
+	if values, err = plain(text); err != nil {
+		return nil, 0, err
 	}
-	if out.raw, err = yaml.YAMLToJSONStrict([]byte(text)); err != nil {
-		return out, fmt.Errorf("is no YAML: %w", err)
+	if raw, err = yaml.YAMLToJSONStrict([]byte(text)); err != nil {
+		return nil, 0, fmt.Errorf("is no YAML: %w", err)
 	}
-	switch {
-	case len(out.raw) > 0 && out.raw[0] == '{':
-		return out, nil
-	case len(out.raw) > 0 && out.raw[0] == '[':
-		out.operations = true
-		return out, checkOperations(out.raw)
+
+	switch raw[0] {
+	case '{':
+		return raw, values, nil
+	case '[':
+		return raw, values, checkOperations(raw)
 	}
-	return out, errors.New("has to be a mapping (a strategic merge patch) or a list of operations (a JSON patch)")
+	return nil, 0, errors.New("has to be a mapping (a strategic merge patch) or a list of operations (a JSON patch)")
 }
 
 // plain checks that a text is a single YAML document within the bounds, without anchors, aliases,

@@ -2,7 +2,6 @@ package patch
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -18,46 +17,48 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// nginxContainer is the name of the operator's container.
-const nginxContainer = "nginx"
-
 // reservedAnnotations are prefixes of annotations that controllers and kubectl write to patched
 // objects.
 var reservedAnnotations = []string{"deployment.kubernetes.io/", "kubectl.kubernetes.io/last-applied-configuration"}
 
 // changed returns a message for each forbidden change of a patch to a child.
 func (k kind) changed(before, after map[string]any) []string {
-	var out []string
+	var faults []string
 	fault := func(field, instead string) {
-		out = append(out, fmt.Sprintf("a patch cannot change %s: %s", field, instead))
+		faults = append(faults, fmt.Sprintf("a patch cannot change %s: %s", field, instead))
 	}
+
 	// The other top-level fields identify the child or are its status.
-	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
+	for _, name := range keysOf(before, after) {
 		if name != "metadata" && name != "spec" && !reflect.DeepEqual(before[name], after[name]) {
 			fault(name, ownContract)
 		}
 	}
 	for _, at := range []string{"metadata", "spec.template.metadata"} {
-		out = append(out, changedMetadata(get(before, at), get(after, at), at)...)
+		faults = append(faults, changedMetadata(mapAt(before, at), mapAt(after, at), at)...)
 	}
+
 	for _, own := range k.kept {
 		if !reflect.DeepEqual(get(before, own.field), get(after, own.field)) {
 			fault(own.field, own.instead)
 		}
 	}
 	for _, own := range k.added {
-		if lacks(get(after, own.field), get(before, own.field)) {
+		if len(missing(get(after, own.field), get(before, own.field))) > 0 {
 			fault(own.field, own.instead)
 		}
 	}
-	return out
+	return faults
 }
 
-func merged(a, b map[string]any) map[string]any {
-	out := map[string]any{}
-	maps.Copy(out, a)
-	maps.Copy(out, b)
-	return out
+// keysOf returns the keys of both maps, sorted.
+func keysOf(before, after map[string]any) []string {
+	return sets.List(sets.KeySet(before).Union(sets.KeySet(after)))
+}
+
+func mapAt(object map[string]any, at string) map[string]any {
+	fields, _ := get(object, at).(map[string]any)
+	return fields
 }
 
 func get(object map[string]any, at string) any {
@@ -65,41 +66,40 @@ func get(object map[string]any, at string) any {
 	return value
 }
 
-// lacks reports whether a list lacks an element of another list.
-func lacks(list, elements any) bool {
-	has, _ := list.([]any)
+// missing returns the elements of another list that a list does not have.
+func missing(list, elements any) []any {
+	existing, _ := list.([]any)
 	wanted, _ := elements.([]any)
-	return slices.ContainsFunc(wanted, func(element any) bool {
-		return !slices.ContainsFunc(has, func(one any) bool { return reflect.DeepEqual(one, element) })
+	return slices.DeleteFunc(slices.Clone(wanted), func(element any) bool {
+		return slices.ContainsFunc(existing, func(other any) bool { return reflect.DeepEqual(other, element) })
 	})
 }
 
 // changedMetadata returns a message for each forbidden change. A patch may only add labels and
 // annotations, and only with keys that are not reserved.
-func changedMetadata(before, after any, at string) []string {
-	was, _ := before.(map[string]any)
-	is, _ := after.(map[string]any)
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(merged(was, is))) {
-		switch {
-		case reflect.DeepEqual(was[name], is[name]):
-		case name != "labels" && name != "annotations":
-			out = append(out, fmt.Sprintf("a patch cannot change %s.%s: %s", at, name, ownContract))
-		default:
-			had, _ := was[name].(map[string]any)
-			has, _ := is[name].(map[string]any)
-			for _, key := range slices.Sorted(maps.Keys(merged(had, has))) {
-				_, there := had[key]
-				switch {
-				case there && !reflect.DeepEqual(had[key], has[key]):
-					out = append(out, fmt.Sprintf("a patch cannot change %s.%s[%s]: another field or the operator sets it; leave it out", at, name, key))
-				case !there && reserved(key):
-					out = append(out, fmt.Sprintf("a patch cannot set %s.%s[%s]: it is the operator's; use a prefix of your own", at, name, key))
-				}
+func changedMetadata(before, after map[string]any, at string) []string {
+	var faults []string
+	for _, name := range keysOf(before, after) {
+		if name != "labels" && name != "annotations" {
+			if !reflect.DeepEqual(before[name], after[name]) {
+				faults = append(faults, fmt.Sprintf("a patch cannot change %s.%s: %s", at, name, ownContract))
+			}
+			continue
+		}
+
+		was, is := mapAt(before, name), mapAt(after, name)
+		for _, key := range keysOf(was, is) {
+			_, existed := was[key]
+			field := fmt.Sprintf("%s.%s[%s]", at, name, key)
+			switch {
+			case existed && !reflect.DeepEqual(was[key], is[key]):
+				faults = append(faults, "a patch cannot change "+field+": another field or the operator sets it; leave it out")
+			case !existed && reserved(key):
+				faults = append(faults, "a patch cannot set "+field+": it is the operator's; use a prefix of your own")
 			}
 		}
 	}
-	return out
+	return faults
 }
 
 func reserved(key string) bool {
@@ -115,67 +115,70 @@ func tidy(before, after client.Object) []string {
 	if !isDeployment {
 		return nil
 	}
+
 	is, into := &was.Spec.Template.Spec, &after.(*appsv1.Deployment).Spec.Template.Spec
 	// The API server copies each of the two fields to the other. If only one were set, removing it
 	// later would have no effect.
 	into.DeprecatedServiceAccount = into.ServiceAccountName
+
 	foremost(into.Containers, is.Containers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.InitContainers, is.InitContainers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.Volumes, is.Volumes, func(v *corev1.Volume) string { return v.Name })
-	if len(into.Containers) == 0 || into.Containers[0].Name != nginxContainer {
+	if len(into.Containers) == 0 || into.Containers[0].Name != "nginx" {
 		return []string{"a patch cannot remove or rename the container nginx: " + ownContract}
 	}
+
 	nginx, own := &into.Containers[0], &is.Containers[0]
 	foremost(nginx.VolumeMounts, own.VolumeMounts, func(m *corev1.VolumeMount) string { return m.MountPath })
-	out := append(changedContainer(own, nginx), changedMounts(own.VolumeMounts, nginx.VolumeMounts)...)
-	return append(out, takenPorts(nginx.Ports, slices.Concat(into.Containers[1:], into.InitContainers))...)
+	return slices.Concat(
+		changedContainer(own, nginx), changedMounts(own.VolumeMounts, nginx.VolumeMounts),
+		takenPorts(nginx.Ports, slices.Concat(into.Containers[1:], into.InitContainers)),
+	)
 }
 
 // foremost moves the elements that own also has to the beginning of the list, in the order of own.
 func foremost[T any](list, own []T, name func(*T) string) {
-	rank := map[string]int{}
-	for i := range own {
-		rank[name(&own[i])] = i
-	}
-	place := func(one *T) int {
-		if at, found := rank[name(one)]; found {
+	place := func(element *T) int {
+		if at := slices.IndexFunc(own, func(mine T) bool { return name(&mine) == name(element) }); at >= 0 {
 			return at
 		}
 		return len(own)
 	}
+
 	slices.SortStableFunc(list, func(a, b T) int { return place(&a) - place(&b) })
 }
 
 func changedContainer(before, after *corev1.Container) []string {
-	var out []string
+	var faults []string
 	was, is := reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
 	for _, own := range keptOfNginx {
 		at, _ := typeOf(was.Type(), own.field)
 		if !equality.Semantic.DeepEqual(was.FieldByIndex(at.Index).Interface(), is.FieldByIndex(at.Index).Interface()) {
-			out = append(out, fmt.Sprintf("a patch cannot change %s of the container nginx: %s", own.field, own.instead))
+			faults = append(faults, fmt.Sprintf("a patch cannot change %s of the container nginx: %s", own.field, own.instead))
 		}
 	}
-	return out
+	return faults
 }
 
 // changedMounts returns a message for each of the operator's mounts that was changed, and for each
 // other mount that hides one or is inside of a read-only one.
 func changedMounts(before, after []corev1.VolumeMount) []string {
-	var out []string
+	var faults []string
 	for i := range before {
 		own := &before[i]
 		if i >= len(after) || !equality.Semantic.DeepEqual(*own, after[i]) {
-			out = append(out, fmt.Sprintf("a patch cannot change volumeMounts of the container nginx (%s): %s", own.MountPath, ownContract))
+			faults = append(faults, fmt.Sprintf("a patch cannot change volumeMounts of the container nginx (%s): %s",
+				own.MountPath, ownContract))
 			continue
 		}
 		for _, other := range after[len(before):] {
 			if within(own.MountPath, other.MountPath) || own.ReadOnly && within(other.MountPath, own.MountPath) {
-				out = append(out, fmt.Sprintf("a patch cannot mount %s in the container nginx, where the operator mounts %s: choose another path",
-					other.MountPath, own.MountPath))
+				faults = append(faults, "a patch cannot mount "+other.MountPath+
+					" in the container nginx, where the operator mounts "+own.MountPath+": choose another path")
 			}
 		}
 	}
-	return out
+	return faults
 }
 
 // within reports whether a path is the directory or is below it.
@@ -187,19 +190,16 @@ func within(inner, directory string) bool {
 // takenPorts returns a message for each port of nginx that another container declares. The Service
 // references ports by name, and the NetworkPolicy by number.
 func takenPorts(own []corev1.ContainerPort, others []corev1.Container) []string {
-	names, numbers := sets.New[string](), sets.New[int32]()
-	for _, port := range own {
-		names.Insert(port.Name)
-		numbers.Insert(port.ContainerPort)
-	}
-	var out []string
+	var faults []string
 	for i := range others {
 		for _, port := range others[i].Ports {
-			if names.Has(port.Name) && port.Name != "" || numbers.Has(port.ContainerPort) {
-				out = append(out, fmt.Sprintf("port %d (%s) of the container %s is nginx's: choose another name and number",
+			if slices.ContainsFunc(own, func(mine corev1.ContainerPort) bool {
+				return mine.Name == port.Name && port.Name != "" || mine.ContainerPort == port.ContainerPort
+			}) {
+				faults = append(faults, fmt.Sprintf("port %d (%s) of the container %s is nginx's: choose another name and number",
 					port.ContainerPort, port.Name, others[i].Name))
 			}
 		}
 	}
-	return out
+	return faults
 }

@@ -20,14 +20,9 @@ const maxMerged = 128
 // defines a merge key for them.
 var atomicLists = []string{"topologySpreadConstraints"}
 
-// readable checks the fields of an object against its Go type before they are decoded into it.
-// Decoding a quantity can be expensive, and a later merge would lose one of two elements with the
-// same key.
-func readable(object any, fields map[string]any) error {
-	return readableIn(reflect.TypeOf(object).Elem(), fields, "")
-}
-
-func readableIn(in reflect.Type, value any, at string) error {
+// readable checks a value at a path against its Go type before it is decoded. Decoding a quantity
+// can be expensive, and a later merge would lose one of two elements with the same key.
+func readable(in reflect.Type, value any, at string) error {
 	for in.Kind() == reflect.Pointer {
 		in = in.Elem()
 	}
@@ -40,15 +35,16 @@ func readableIn(in reflect.Type, value any, at string) error {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			below, found := typeOf(in, name)
-			if !found {
+			below, exists := typeOf(in, name)
+			if !exists {
 				continue // the decoder reports it
 			}
-			if err := readableIn(below.Type, inner, strings.TrimPrefix(at+"."+name, ".")); err != nil {
+			inside := strings.TrimPrefix(at+"."+name, ".")
+			if err := readable(below.Type, inner, inside); err != nil {
 				return err
 			}
 			if list, isList := inner.([]any); isList {
-				if err := elementsDiffer(list, below, strings.TrimPrefix(at+"."+name, ".")); err != nil {
+				if err := elementsDiffer(list, below, inside); err != nil {
 					return err
 				}
 			}
@@ -58,7 +54,7 @@ func readableIn(in reflect.Type, value any, at string) error {
 			return nil
 		}
 		for i, inner := range value {
-			if err := readableIn(in.Elem(), inner, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+			if err := readable(in.Elem(), inner, fmt.Sprintf("%s[%d]", at, i)); err != nil {
 				return err
 			}
 		}
@@ -93,14 +89,15 @@ func elementsDiffer(list []any, field reflect.StructField, at string) error {
 	if len(list) > maxMerged {
 		return fmt.Errorf("%s: has more than %d elements", at, maxMerged)
 	}
+
 	seen := sets.New[string]()
 	for i, element := range list {
-		fields, isMap := element.(map[string]any)
+		fields, _ := element.(map[string]any)
 		value := fmt.Sprint(fields[key])
-		if !isMap || fields[key] == nil {
+		switch {
+		case fields[key] == nil:
 			return fmt.Errorf("%s[%d]: has no %s", at, i, key)
-		}
-		if seen.Has(value) {
+		case seen.Has(value):
 			return fmt.Errorf("%s[%d]: two elements have the %s %q; leave one", at, i, key, value)
 		}
 		seen.Insert(value)

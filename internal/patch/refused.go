@@ -22,34 +22,30 @@ type change struct{ kind, field, instead, value string }
 // patches of stored objects. It returns nothing if the patches cannot be applied, because Apply
 // reports that.
 func Refused(patches []v1alpha2.Patch, children []client.Object, path *field.Path) []ratchet.Refusal {
-	ready, errs := parse(patches, path)
+	all, errs := parse(patches, path)
 	if len(errs) > 0 {
 		return nil
 	}
-	var out []ratchet.Refusal
+
+	var refusals []ratchet.Refusal
 	for _, child := range children {
-		var hits []int
-		for i := range patches {
-			if Hits(patches[i].Target, child) {
-				hits = append(hits, i)
-			}
-		}
-		for _, made := range changesOf(ready, hits, child) {
-			at := culprit(ready, hits, child, made)
-			out = append(out, ratchet.Refusal{
-				Err:   invalid(path, at, fmt.Sprintf("%s: a patch cannot change %s: %s", made.kind, made.field, made.instead)),
+		hits := hitting(all, child)
+		for _, made := range changesOf(hits, child) {
+			refusals = append(refusals, ratchet.Refusal{
+				Err: invalid(path, culprit(hits, child, made).index,
+					fmt.Sprintf("%s: a patch cannot change %s: %s", made.kind, made.field, made.instead)),
 				Value: made.kind + "\x00" + made.field + "\x00" + made.value,
 			})
 		}
 	}
-	return out
+	return refusals
 }
 
-// culprit returns the index of the first patch after which a child has a change.
-func culprit(ready []parsed, hits []int, child client.Object, made change) int {
+// culprit returns the first patch after which a child has a change.
+func culprit(hits []parsed, child client.Object, made change) parsed {
 	last := len(hits) - 1
 	for at := range last {
-		if slices.Contains(changesOf(ready, hits[:at+1], child), made) {
+		if slices.Contains(changesOf(hits[:at+1], child), made) {
 			return hits[at]
 		}
 	}
@@ -57,17 +53,13 @@ func culprit(ready []parsed, hits []int, child client.Object, made change) int {
 }
 
 // changesOf returns the changes of ratcheted fields by several patches together.
-func changesOf(ready []parsed, hits []int, child client.Object) []change {
-	kind := child.GetObjectKind().GroupVersionKind().Kind
-	fields := kinds[kind].ratcheted
+func changesOf(hits []parsed, child client.Object) []change {
+	fields := kinds[kindOf(child)].ratcheted
 	if len(hits) == 0 || len(fields) == 0 {
 		return nil
 	}
-	of := make([]parsed, len(hits))
-	for at, i := range hits {
-		of[at] = ready[i]
-	}
-	patched, faults := apply(of, child)
+
+	patched, faults := apply(hits, child)
 	if len(faults) > 0 {
 		return nil
 	}
@@ -76,33 +68,32 @@ func changesOf(ready []parsed, hits []int, child client.Object) []change {
 	if errBefore != nil || errAfter != nil {
 		return nil
 	}
-	var out []change
+
+	var changes []change
 	for _, own := range fields {
 		for _, value := range newValues(get(before, own.field), get(after, own.field)) {
+			// The status stores hashes of the values, so their form must not change.
 			raw, err := json.Marshal(value)
 			if err != nil {
 				raw = fmt.Append(nil, value)
 			}
-			if made := (change{kind, own.field, own.instead, string(raw)}); !slices.Contains(out, made) {
-				out = append(out, made)
+			if made := (change{kindOf(child), own.field, own.instead, string(raw)}); !slices.Contains(changes, made) {
+				changes = append(changes, made)
 			}
 		}
 	}
-	return out
+	return changes
 }
 
 // newValues returns the elements of a list that were not in it before. For other types, it returns
 // the value if it differs.
 func newValues(before, after any) []any {
-	list, isList := after.([]any)
-	if !isList {
-		if reflect.DeepEqual(before, after) {
-			return nil
-		}
-		return []any{after}
+	_, isList := after.([]any)
+	switch {
+	case isList:
+		return missing(before, after)
+	case reflect.DeepEqual(before, after):
+		return nil
 	}
-	known, _ := before.([]any)
-	return slices.DeleteFunc(slices.Clone(list), func(element any) bool {
-		return slices.ContainsFunc(known, func(one any) bool { return reflect.DeepEqual(one, element) })
-	})
+	return []any{after}
 }

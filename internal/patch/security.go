@@ -32,12 +32,13 @@ func lessSecure(before, after client.Object) []string {
 		level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 		return evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)
 	}
-	kept, now := evaluate(was), evaluate(after.(*appsv1.Deployment))
-	var out []string
-	for i, check := range now {
-		if !check.Allowed && (i >= len(kept) || kept[i].Allowed) {
-			out = append(out, "Pod Security restricted: "+check.ForbiddenReason+": "+check.ForbiddenDetail)
+
+	original, patched := evaluate(was), evaluate(after.(*appsv1.Deployment))
+	var faults []string
+	for i, check := range patched {
+		if !check.Allowed && (i >= len(original) || original[i].Allowed) {
+			faults = append(faults, "Pod Security restricted: "+check.ForbiddenReason+": "+check.ForbiddenDetail)
 		}
 	}
-	return out
+	return faults
 }

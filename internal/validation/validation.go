@@ -117,7 +117,8 @@ func validateConfiguration(spec *v1alpha2.NginxOperatorSpec, path *field.Path) f
 		return nil
 	}
 	var errs field.ErrorList
-	for _, problem := range nginxconf.Check(spec, spec.Config.Inline) {
+	problems, _ := nginxconf.Check(spec, spec.Config.Inline, nil, nil)
+	for _, problem := range problems {
 		errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
 	}
 	return errs

@@ -63,8 +63,9 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	out = append(out, unused(spec)...)
 	out = append(out, warnFiles(spec)...)
 	if spec.Config != nil && spec.Config.Inline != "" {
-		for _, problem := range nginxconf.Warnings(spec, spec.Config.Inline, dnsNames(certificates)) {
-			add("%s: %s", cmp.Or(problem.Field, "spec.config.inline"), problem)
+		_, warnings := nginxconf.Check(spec, spec.Config.Inline, nil, dnsNames(certificates))
+		for _, warning := range warnings {
+			add("%s: %s", cmp.Or(warning.Field, "spec.config.inline"), warning)
 		}
 	}
 	if spec.Paused {
@@ -86,7 +87,7 @@ func dnsNames(certificates []v1alpha2.Certificate) map[string][]string {
 }
 
 // unused returns warnings about certificates that the default servers do not use. For a
-// configuration, see nginxconf.Warnings.
+// configuration, see nginxconf.Check.
 func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 	if spec.Config != nil {
 		return nil
