@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,28 +131,23 @@ spec:
 	}
 }
 
-// TestMergedLogs verifies that each line of a log is written as a whole and with its prefix. A line
+// TestCopyLines verifies that each line of a log is written as a whole and with its prefix. A line
 // that exceeds the buffer is written in pieces.
-func TestMergedLogs(t *testing.T) {
+func TestCopyLines(t *testing.T) {
 	var out bytes.Buffer
-	merged := &merged{to: &out}
 	long := strings.Repeat("x", maxLine+1)
-	if err := merged.copy(io.NopCloser(strings.NewReader("one\n"+long+"\nlast")), "[a] "); err != nil {
+	if err := copyLines(&out, io.NopCloser(strings.NewReader("one\n"+long+"\nlast")), "[a] "); err != nil {
 		t.Fatal(err)
 	}
 	want := "[a] one\n[a] " + long[:maxLine] + "\n[a] x\n[a] last\n"
 	if out.String() != want {
 		t.Errorf("got %d bytes, want %d", out.Len(), len(want))
 	}
-	failing := io.NopCloser(io.MultiReader(strings.NewReader("a\n"), &failingReader{}))
-	if err := merged.copy(failing, ""); !errors.Is(err, context.Canceled) {
+	failing := io.NopCloser(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(context.Canceled)))
+	if err := copyLines(&out, failing, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stream that breaks is no error: %v", err)
 	}
 }
-
-type failingReader struct{}
-
-func (*failingReader) Read([]byte) (int, error) { return 0, context.Canceled }
 
 // TestLogOptions verifies that the flags of logs have the meaning of kubectl's.
 func TestLogOptions(t *testing.T) {

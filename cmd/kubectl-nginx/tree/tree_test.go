@@ -151,13 +151,13 @@ func pausedAndExpired() Report {
 
 // TestRender verifies the tree of an instance that is healthy, rolled back, paused, or new.
 func TestRender(t *testing.T) {
-	for name, reports := range map[string][]Report{
-		"well": {well()}, "rolled-back": {rolledBack()}, "paused": {pausedAndExpired()},
-		"new": {Of(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}})},
+	for name, report := range map[string]Report{
+		"well": well(), "rolled-back": rolledBack(), "paused": pausedAndExpired(),
+		"new": Of(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var plain, colored bytes.Buffer
-			if err := Render(&plain, reports, printer.Painter{}, now); err != nil {
+			if err := Render(&plain, report, printer.Painter{}, now); err != nil {
 				t.Fatal(err)
 			}
 			if *update {
@@ -172,7 +172,7 @@ func TestRender(t *testing.T) {
 			if diff := cmp.Diff(string(want), plain.String()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if err := Render(printer.NewWriter(&colored), reports, printer.Painter{On: true}, now); err != nil {
+			if err := Render(printer.NewWriter(&colored), report, printer.Painter{On: true}, now); err != nil {
 				t.Fatal(err)
 			}
 			text := colored.String()
