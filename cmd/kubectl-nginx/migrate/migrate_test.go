@@ -119,7 +119,7 @@ spec:
   strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}
   template:
     metadata:
-      labels: {app: old, tier: web}
+      labels: {app: old, tier: web, edge: ''}
     spec:
       restartPolicy: Always
       dnsPolicy: ClusterFirst
@@ -236,6 +236,7 @@ spec:
     workerProcesses: 4
   podTemplate:
     labels:
+      edge: ""
       tier: web
   ports:
   - name: http
@@ -274,7 +275,10 @@ func TestErrors(t *testing.T) {
 			strings.Replace(exported, "server { listen 80; }", "server { listen 80;", 1), "failed to read nginx.conf",
 		},
 		"no nginx": {
-			strings.NewReplacer("example.com/nginx:1", "example.com/httpd:1").Replace(exported), "cannot find the nginx container",
+			strings.Replace(exported, "example.com/nginx:1", "example.com/httpd:1", 1), "cannot find the nginx container",
+		},
+		"a configuration of tsuru without a kind": {
+			tsuru("config: {name: conf}"), `spec.config.kind is "", must be Inline or ConfigMap`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

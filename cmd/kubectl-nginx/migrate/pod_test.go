@@ -101,16 +101,6 @@ func TestSecurityContext(t *testing.T) {
 	}
 }
 
-// TestLabelsWithoutValue verifies that a label with an empty value is converted, although it equals
-// that of a label that the selector does not have.
-func TestLabelsWithoutValue(t *testing.T) {
-	result := only(t, strings.Replace(deployment("", unprivileged), "template:\n",
-		"selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a, edge: ''}}\n", 1))
-	if diff := cmp.Diff(&v1alpha2.PodTemplate{Labels: map[string]string{"edge": ""}}, result.Object.Spec.PodTemplate); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 // TestUserOfNginx verifies that a container that gets the user or the group of the nginx container
 // is listed.
 func TestUserOfNginx(t *testing.T) {

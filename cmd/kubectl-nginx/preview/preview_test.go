@@ -92,14 +92,10 @@ func TestPods(t *testing.T) {
 		"created":       {nil, deployment(2, "a"), Pods{After: 2}, "Pods: 2 are created"},
 		"another image": {deployment(2, "a"), deployment(2, "b"), Pods{true, 2, 2, strategy}, rolled},
 		"scaled": {
-			deployment(2, "a"), deployment(3, "a"),
-			Pods{Before: 2, After: 3},
-			"Pods: 3 instead of 2, running Pods are not replaced",
+			deployment(2, "a"), deployment(3, "a"), Pods{Before: 2, After: 3}, "Pods: 3 instead of 2, running Pods are not replaced",
 		},
 		"scaled and rolled": {
-			deployment(2, "a"), deployment(3, "b"),
-			Pods{true, 2, 3, strategy},
-			rolled + ", and changes their number to 3",
+			deployment(2, "a"), deployment(3, "b"), Pods{true, 2, 3, strategy}, rolled + ", and changes their number to 3",
 		},
 		"without Pods": {deployment(0, "a"), deployment(0, "b"), Pods{}, "Pods: none are replaced"},
 	} {
@@ -120,12 +116,10 @@ func TestPods(t *testing.T) {
 func TestMerge(t *testing.T) {
 	before := deployment(2, "a")
 	before.Annotations = map[string]string{"kept": "1", "gone": "1"}
-	for kind, patch := range map[types.PatchType]string{
-		types.StrategicMergePatchType: `{"metadata":{"annotations":{"gone":null}},"spec":{"replicas":3}}`,
-		types.MergePatchType:          `{"metadata":{"annotations":{"gone":null}},"spec":{"replicas":3}}`,
-	} {
+	patch := []byte(`{"metadata":{"annotations":{"gone":null}},"spec":{"replicas":3}}`)
+	for _, kind := range []types.PatchType{types.StrategicMergePatchType, types.MergePatchType} {
 		after := before.DeepCopy()
-		if err := merge(before, client.RawPatch(kind, []byte(patch)), after); err != nil {
+		if err := merge(before, client.RawPatch(kind, patch), after); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]string{"kept": "1"}, after.Annotations); diff != "" || *after.Spec.Replicas != 3 {
