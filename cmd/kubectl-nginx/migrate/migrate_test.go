@@ -127,6 +127,10 @@ spec:
       terminationGracePeriodSeconds: 30
       hostAliases: [{ip: 192.0.2.7, hostnames: [a]}]
       securityContext: {fsGroup: 1}
+      enableServiceLinks: true
+      serviceAccount: b
+      serviceAccountName: b
+      hostNetwork: false
       containers:
       - name: sidecar
         image: example.com/sidecar:1
@@ -135,6 +139,13 @@ spec:
       - name: server
         image: example.com/nginx:1
         args: [-g, daemon off;]
+        imagePullPolicy: IfNotPresent
+        terminationMessagePath: /dev/termination-log
+        terminationMessagePolicy: File
+        resources: {}
+        env:
+        - {name: A, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}}
+        - {name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: '0'}}}
         ports: [{containerPort: 80, name: web, protocol: TCP}, {containerPort: 443}]
         livenessProbe: {tcpSocket: {port: 80}}
         volumeMounts:
@@ -172,15 +183,23 @@ data:
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: old, namespace: shop}
+metadata: {name: old, namespace: shop, finalizers: [service.kubernetes.io/load-balancer-cleanup]}
 spec:
+  allocateLoadBalancerNodePorts: true
   clusterIP: 192.0.2.1
+  clusterIPs: [192.0.2.1]
   selector: {app: old}
   type: LoadBalancer
   loadBalancerIP: 192.0.2.9
-  sessionAffinity: None
+  sessionAffinity: ClientIP
+  sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}
   externalTrafficPolicy: Cluster
+  healthCheckNodePort: 30000
+  internalTrafficPolicy: Cluster
+  ipFamilies: [IPv4]
+  ipFamilyPolicy: SingleStack
   ports: [{port: 8000, targetPort: web, protocol: TCP, name: http, nodePort: 30080}]
+status: {loadBalancer: {ingress: [{ip: 192.0.2.2}]}}
 `
 
 // TestExportedDeployment converts a Deployment that was exported from a cluster. Defaults are
@@ -194,6 +213,7 @@ func TestExportedDeployment(t *testing.T) {
 	const want = `# Replaces Deployment old. To migrate without downtime, see docs/guide/coming-from.md.
 # Keep ConfigMap pages: the spec references it.
 # Keep Secret key: the spec references it.
+# Keep ServiceAccount b: the spec references it.
 # Fields without an equivalent:
 # - Deployment old.spec.template.spec.containers[0].imagePullPolicy: the operator sets IfNotPresent; use an image with a version or` +
 		` a digest, or see spec.patches
@@ -229,6 +249,15 @@ spec:
   content:
     configMapRef:
       name: pages
+  env:
+  - name: A
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.name
+  - name: B
+    valueFrom:
+      resourceFieldRef:
+        resource: limits.cpu
   image: example.com/nginx:1
   nginx:
     errorLogLevel: warn
@@ -244,10 +273,13 @@ spec:
     port: 8000
     targetPort: 80
   replicas: 1
+  resources: {}
   securityContext:
     fsGroup: 1
   service:
+    sessionAffinity: ClientIP
     type: LoadBalancer
+  serviceAccountName: b
   sidecars:
   - image: example.com/sidecar:1
     name: sidecar

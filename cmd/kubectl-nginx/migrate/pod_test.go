@@ -19,10 +19,10 @@ func deployment(pod, nginx string) string {
 
 const unprivileged = "image: docker.io/nginxinc/nginx-unprivileged:1.30.7"
 
-// TestImagesOfRoot verifies that an image that runs as root is listed with the remedy, because the
-// kubelet does not start it in the operator's Pods. An image with an unknown user is listed, unless
-// the source proves that it has one.
-func TestImagesOfRoot(t *testing.T) {
+// TestUsers verifies that an image that runs as root is listed with the remedy, because the kubelet
+// does not start it in the operator's Pods. An image with an unknown user is listed, unless the
+// source proves that it has one, and a container that gets the user of the nginx container.
+func TestUsers(t *testing.T) {
 	const (
 		root = "runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless the cluster sets a user, as " +
 			"OpenShift does; set spec.securityContext.runAsUser to 101, the user nginx of the image, or use " +
@@ -35,7 +35,13 @@ func TestImagesOfRoot(t *testing.T) {
 		known    = "spec.initContainers[0].image: alpine/git runs as root, and the operator's Pods do not start with such an image " +
 			"(runAsNonRoot), unless the cluster sets a user, as OpenShift does; set spec.securityContext.runAsUser, for example to 101"
 	)
+	const ids = "initContainers: [{name: a, " + unprivileged + "}, {name: b, securityContext: {runAsUser: 101}, " + unprivileged + "}], "
+	const other = "initContainers[0]: it gets runAsUser 101 of the nginx container, because"
 	for name, test := range map[string]struct{ pod, nginx, want string }{
+		"the user of nginx":                  {ids, unprivileged + ", securityContext: {runAsUser: 101}", other},
+		"another user of nginx":              {"securityContext: {runAsUser: 7}, " + ids, unprivileged + ", securityContext: {runAsUser: 101}", other},
+		"the same user of nginx":             {"securityContext: {runAsUser: 101}, " + ids, unprivileged + ", securityContext: {runAsUser: 101}", ""},
+		"the user of all":                    {"securityContext: {runAsUser: 101}, " + ids, unprivileged, ""},
 		"the official image":                 {"", "image: docker.io/library/nginx:1.30", "spec.image: " + official + " " + root + ":1.30"},
 		"with other containers":              {sidecar, "image: nginx:1.30", ":1.30\n" + others},
 		"its short name":                     {"", "image: nginx", "spec.image: nginx " + root},
@@ -64,7 +70,8 @@ func TestImagesOfRoot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := strings.Join(only(t, deployment(test.pod, test.nginx)).Check, "\n")
-			if !strings.Contains(said, test.want) || strings.Contains(said, "runAsNonRoot") != (test.want != "") {
+			problems := strings.Count(said, "runAsNonRoot") + strings.Count(said, "it gets ")
+			if !strings.Contains(said, test.want) || (problems > 0) != (test.want != "") {
 				t.Errorf("want %q in:\n%s", test.want, said)
 			}
 		})
@@ -98,62 +105,5 @@ func TestSecurityContext(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantLost, result.Lost); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// TestUserOfNginx verifies that a container that gets the user or the group of the nginx container
-// is listed.
-func TestUserOfNginx(t *testing.T) {
-	const containers = "initContainers: [{name: a, " + unprivileged + "}, " +
-		"{name: b, securityContext: {runAsUser: 101}, " + unprivileged + "}], "
-	for name, test := range map[string]struct{ pod, nginx, want string }{
-		"user":          {"", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx container, because"},
-		"another user":  {"securityContext: {runAsUser: 7}, ", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx"},
-		"the same user": {"securityContext: {runAsUser: 101}, ", "{runAsUser: 101}", ""},
-		"user of all":   {"securityContext: {runAsUser: 101}, ", "{}", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			said := strings.Join(only(t, deployment(test.pod+containers, unprivileged+", securityContext: "+test.nginx)).Check, "\n")
-			if !strings.Contains(said, test.want) || strings.Count(said, "it gets ") != min(len(test.want), 1) {
-				t.Errorf("want %q in:\n%s", test.want, said)
-			}
-		})
-	}
-}
-
-// TestDefaultsOfTheServer verifies that values that the API server adds to every Deployment and
-// Service are not listed.
-func TestDefaultsOfTheServer(t *testing.T) {
-	result := only(t, deployment("restartPolicy: Always, dnsPolicy: ClusterFirst, schedulerName: default-scheduler, securityContext: {}, "+
-		"terminationGracePeriodSeconds: 30, enableServiceLinks: true, serviceAccount: b, serviceAccountName: b, hostNetwork: false, ",
-		unprivileged+", imagePullPolicy: IfNotPresent, terminationMessagePath: /dev/termination-log, terminationMessagePolicy: File, "+
-			"resources: {}, env: [{name: A, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}}, "+
-			"{name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: '0'}}}], ports: [{name: a, containerPort: 80, protocol: TCP}]")+
-		"  progressDeadlineSeconds: 600\n  revisionHistoryLimit: 10\n"+
-		"  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}\n")
-	if len(result.Lost)+len(result.Check) > 0 {
-		t.Errorf("lost %q, check %q", result.Lost, result.Check)
-	}
-	result = Result{Object: &v1alpha2.NginxOperator{}}
-	result.service(parse(t, `apiVersion: v1
-kind: Service
-metadata: {name: a, finalizers: [service.kubernetes.io/load-balancer-cleanup]}
-spec:
-  allocateLoadBalancerNodePorts: true
-  clusterIPs: [192.0.2.1]
-  externalTrafficPolicy: Cluster
-  healthCheckNodePort: 30000
-  internalTrafficPolicy: Cluster
-  ipFamilies: [IPv4]
-  ipFamilyPolicy: SingleStack
-  selector: {app: a}
-  sessionAffinity: ClientIP
-  sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}
-  type: LoadBalancer
-status: {loadBalancer: {ingress: [{ip: 192.0.2.2}]}}
-`)[0], nil)
-	want := &v1alpha2.Service{Type: "LoadBalancer", SessionAffinity: "ClientIP"}
-	if diff := cmp.Diff(want, result.Object.Spec.Service); diff != "" || len(result.Lost)+len(result.Check) > 0 {
-		t.Errorf("lost %q, check %q, -want +got:\n%s", result.Lost, result.Check, diff)
 	}
 }

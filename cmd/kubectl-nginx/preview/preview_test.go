@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -31,12 +30,10 @@ func object(kind string, fields map[string]any) *unstructured.Unstructured {
 // TestCompare verifies that a diff shows the differences of an object. It omits fields that change
 // with each write, and values of Secrets.
 func TestCompare(t *testing.T) {
-	noisy := object("ConfigMap", map[string]any{"data": map[string]any{"k": "v"}, "status": map[string]any{"seen": true}})
-	noisy.SetResourceVersion("7")
-	noisy.SetUID("u")
-	noisy.SetGeneration(2)
-	noisy.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
-	noisy.SetAnnotations(map[string]string{lastApplied: "{}"})
+	noisy := object("ConfigMap", map[string]any{"data": map[string]any{"k": "v"}, "status": "seen", "metadata": map[string]any{
+		"name": "a", "resourceVersion": "7", "uid": "u", "generation": int64(2), "managedFields": []any{"m"},
+		"annotations": map[string]any{lastApplied: "{}"},
+	}})
 	for name, test := range map[string]struct {
 		before, after *unstructured.Unstructured
 		want          string
