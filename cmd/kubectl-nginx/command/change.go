@@ -21,7 +21,6 @@ import (
 // fieldOwner is the field manager of restart, pause, resume, and rollback.
 const fieldOwner = client.FieldOwner("kubectl-nginx")
 
-// waitFlags are the flags that wait for the result of a change.
 type waitFlags struct {
 	wait    bool
 	timeout time.Duration
@@ -108,8 +107,7 @@ func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.
 	return err
 }
 
-// waitUntilReady waits until the generation of an object is Ready. It returns the message of the
-// Ready condition.
+// waitUntilReady returns the message of the Ready condition.
 func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxOperator, timeout time.Duration) (string, error) {
 	message := "the operator has not seen the change yet"
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -38,7 +38,6 @@ func (c *cli) onInstance(cmd *cobra.Command, do func(ctx context.Context, connec
 	}
 }
 
-// completeNames completes the names of instances.
 func (c *cli) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -107,7 +107,6 @@ func noPods(name string) error {
 	return fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: kubectl nginx status %s", name, name)
 }
 
-// dump returns the files of a configuration in the format of nginx -T.
 func dump(configMap *corev1.ConfigMap) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(configMap.Data)) {

@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// connection is a cluster and a namespace in it.
 type connection struct {
 	client.Client
 
@@ -57,7 +56,6 @@ func (c *cli) connect(warn func(text string)) (*connection, error) {
 	return &connection{cluster, core, namespace, enforced}, err
 }
 
-// warn prints a warning as kubectl does.
 func (c *cli) warn(text string) {
 	_, _ = fmt.Fprintln(c.ErrOut, printer.PainterOf(c.ErrOut).Paint(printer.Yellow, "Warning:"), printer.Line(text))
 }
@@ -70,7 +68,6 @@ type warnings struct {
 	seen []string
 }
 
-// HandleWarningHeader implements rest.WarningHandler.
 func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,14 +77,12 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// instance reads an instance.
 func (c *connection) instance(ctx context.Context, name string) (*v1alpha2.NginxOperator, error) {
 	object := &v1alpha2.NginxOperator{}
 	return object, c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, object)
 }
 
-// eachInstance calls the function with each selected instance of the namespace, or of all
-// namespaces.
+// eachInstance calls the function with each selected instance.
 func (c *connection) eachInstance(ctx context.Context, which selection, do func(*v1alpha2.NginxOperator) error) error {
 	namespace := c.namespace
 	if which.all {
@@ -95,14 +90,14 @@ func (c *connection) eachInstance(ctx context.Context, which selection, do func(
 	}
 	pages := pager.New(func(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
 		list := &v1alpha2.NginxOperatorList{}
-		return list, c.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: page.Limit, Continue: page.Continue, Raw: &page})
+		options := &client.ListOptions{Namespace: namespace, Limit: page.Limit, Continue: page.Continue, Raw: &page}
+		return list, c.List(ctx, list, options)
 	})
 	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: which.labels}, func(object runtime.Object) error {
 		return do(object.(*v1alpha2.NginxOperator))
 	})
 }
 
-// pods lists the Pods of an instance.
 func (c *connection) pods(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := c.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))

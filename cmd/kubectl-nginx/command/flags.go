@@ -68,7 +68,8 @@ func (o *output) print(to io.Writer, value any) (bool, error) {
 type files []string
 
 func (f *files) add(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVarP((*[]string)(f), "filename", "f", nil, "files, directories, or URLs with manifests; - for standard input")
+	const usage = "files, directories, or URLs with manifests; - for standard input"
+	cmd.Flags().StringSliceVarP((*[]string)(f), "filename", "f", nil, usage)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if len(*f) == 0 {
 			return errors.New("must specify -f")
@@ -77,10 +78,10 @@ func (f *files) add(cmd *cobra.Command) {
 	}
 }
 
-// read returns the manifests in the files. If enforced is true, a namespace other than the
-// builder's is an error.
+// read returns the manifests. If enforced is true, another namespace is an error.
 func (f *files) read(builder *resource.Builder, enforced bool) ([]*unstructured.Unstructured, error) {
-	infos, err := builder.Unstructured().FilenameParam(enforced, &resource.FilenameOptions{Filenames: *f}).Flatten().Do().Infos()
+	options := &resource.FilenameOptions{Filenames: *f}
+	infos, err := builder.Unstructured().FilenameParam(enforced, options).Flatten().Do().Infos()
 	var manifests []*unstructured.Unstructured
 	for _, info := range infos {
 		manifests = append(manifests, info.Object.(*unstructured.Unstructured))

@@ -26,15 +26,13 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// evil is a text that a tenant writes to messages, annotations, and logs. mark stays readable in
-// every output.
+// evil is a text that a tenant writes. mark stays readable in every output.
 const (
 	mark = "MARK"
 	evil = "\x1b[2J\x1b]0;title\a" + mark + "\u009b31m\u202e\u2066\u2028\u2029\u0085\r\x7f"
 )
 
-// hostileServer is an API server whose answers have a tenant's text in each field that a tenant can
-// set. It stores nothing.
+// hostileServer is an API server whose answers have a tenant's text in each possible field.
 type hostileServer struct {
 	objects map[string]any
 }
@@ -257,8 +255,7 @@ var hostileDeployment = strings.ReplaceAll(`{
 	"EVIL", `\u001b[2J\u007f\u0085\u202e`+mark)
 
 // TestHostileContent verifies that no command prints a control character that a terminal
-// interprets. A tenant sets every possible field of objects, answers of the API server, and logs.
-// The test requires a case for every command.
+// interprets. The test requires a case for every command.
 func TestHostileContent(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	server := httptest.NewServer(newHostileServer())
@@ -317,7 +314,8 @@ func TestHostileContent(t *testing.T) {
 			}
 			if strings.HasPrefix(test.command, "status web -o") { // a decoded structure has the text unchanged
 				var report tree.Report
-				if err := yaml.Unmarshal([]byte(out), &report); err != nil || report.Message != evil+"\n"+evil || report.URL != evil {
+				err := yaml.Unmarshal([]byte(out), &report)
+				if err != nil || report.Message != evil+"\n"+evil || report.URL != evil {
 					t.Errorf("read (%v) %q and %q", err, report.Message, report.URL)
 				}
 			}

@@ -44,7 +44,6 @@ func sums(loads []Load) []Load {
 	return sums
 }
 
-// printLoads prints a row for each load.
 func (c *cli) printLoads(loads []Load, format *output) error {
 	list := struct {
 		Items []Load `json:"items"`

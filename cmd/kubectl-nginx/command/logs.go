@@ -22,7 +22,6 @@ import (
 // maxFollowed is the maximum number of Pods to follow. Each needs a connection to the API server.
 const maxFollowed = 50
 
-// logFlags are flags of kubectl logs.
 type logFlags struct {
 	follow, timestamps, previous bool
 	tail                         int64
@@ -53,7 +52,9 @@ follows the Pods that exist at the start, and merges their lines as they arrive.
 }
 
 func (f *logFlags) options() *corev1.PodLogOptions {
-	options := &corev1.PodLogOptions{Container: f.container, Follow: f.follow, Timestamps: f.timestamps, Previous: f.previous}
+	options := &corev1.PodLogOptions{
+		Container: f.container, Follow: f.follow, Timestamps: f.timestamps, Previous: f.previous,
+	}
 	if f.tail >= 0 {
 		options.TailLines = &f.tail
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// podSpec is the part of a spec that reaches the Pods. fields also has those that this release does
-// not know.
+// podSpec is the part of a spec that reaches the Pods. fields can have more than this release knows.
 type podSpec struct {
 	fields map[string]any
 	typed  v1alpha2.NginxOperatorSpec
@@ -49,7 +48,6 @@ func (p podSpec) spec(live *unstructured.Unstructured) map[string]any {
 	return p.fields
 }
 
-// retain copies fields of a live object.
 func retain(into, live map[string]any, names ...string) {
 	for _, name := range names {
 		if value, isSet := live[name]; isSet {

@@ -128,7 +128,6 @@ func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperato
 	return restored, nil
 }
 
-// confirmed asks for confirmation on the terminal, and reports whether the user confirmed.
 func (c *cli) confirmed(question string) bool {
 	_, _ = fmt.Fprintf(c.ErrOut, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.In).ReadString('\n')

@@ -24,7 +24,6 @@ import (
 const (
 	// maxMetrics is the maximum size of an exporter's response in bytes. The usual size is 10 KiB.
 	maxMetrics = 1 << 20
-	// maxScrapes is the maximum number of concurrent scrapes.
 	maxScrapes = 16
 )
 
@@ -34,7 +33,6 @@ type scrape struct {
 	values map[string]float64
 }
 
-// exporter is the exporter of a Pod of an instance.
 type exporter struct {
 	object *v1alpha2.NginxOperator
 	pod    *corev1.Pod
@@ -177,7 +175,6 @@ func (c *connection) scrapeAll(ctx context.Context, exporters []exporter) ([]scr
 	return scrapes, append(errs, group.Wait())
 }
 
-// scrape scrapes an exporter through the API server.
 func (c *connection) scrape(ctx context.Context, from exporter) (_ scrape, err error) {
 	pods := c.core.CoreV1().Pods(from.pod.Namespace)
 	body, err := pods.ProxyGet("http", from.pod.Name, strconv.Itoa(int(from.port)), "metrics", nil).Stream(ctx)
@@ -208,12 +205,11 @@ func parse(from io.Reader) (scrape, error) {
 	return scrape{time.Now(), values}, nil
 }
 
-// loadOf returns the load between two scrapes. Counters start at 0 again when nginx restarts.
 func loadOf(before, after scrape) Load {
 	count := func(name string) int64 { return int64(after.values["nginx_connections_"+name]) }
 	const requests = "nginx_http_requests_total"
 	grown := after.values[requests] - before.values[requests]
-	if grown < 0 {
+	if grown < 0 { // nginx has restarted
 		grown = after.values[requests]
 	}
 	return Load{

@@ -36,8 +36,7 @@ nginxexporter_build_info{version="a"} 1
 nginxexporter_build_info{version="b"} 1
 `
 
-// TestLoad verifies that the load of a Pod has the gauges of the second scrape, and the rate
-// between both scrapes. Counters start at 0 when nginx restarts.
+// TestLoad verifies the gauges of the second scrape, and the rate between both scrapes.
 func TestLoad(t *testing.T) {
 	now, err := parse(strings.NewReader(metrics))
 	if err != nil {
@@ -64,8 +63,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestPrintLoads verifies that the output has a row for each Pod, or a row for all Pods of an
-// instance.
+// TestPrintLoads verifies a row for each Pod, or for all Pods of an instance.
 func TestPrintLoads(t *testing.T) {
 	loads := []Load{
 		{Namespace: "shop", Name: "web", Pod: "web-1", RequestsPerSecond: 1.25, Active: 1, Reading: 1, Writing: 1, Waiting: 1, Dropped: 1},

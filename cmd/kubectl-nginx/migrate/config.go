@@ -20,8 +20,7 @@ import (
 const (
 	mainFile      = "/etc/nginx/nginx.conf"
 	confDirectory = "/etc/nginx/conf.d"
-	// bitnami is the directory of the configuration in Bitnami's image.
-	bitnami = "/opt/bitnami/nginx/conf"
+	bitnami       = "/opt/bitnami/nginx/conf"
 )
 
 // Places of the configuration in the official image and in Bitnami's: nginx.conf, and the directory
@@ -42,15 +41,13 @@ func isConfiguration(mount mounted) bool {
 type wholeFile struct {
 	// directory is the directory of the file, to which nginx resolves relative includes.
 	directory string
-	// block is the content of the http block.
-	block crossplane.Directives
+	block     crossplane.Directives
 	// nginx has the directives that spec.nginx can set.
 	nginx v1alpha2.Nginx
 	// lost lists the directives without an equivalent.
 	lost []string
 }
 
-// read parses a complete nginx.conf at a path.
 func read(file, text string) (*wholeFile, error) {
 	payload, err := crossplane.Parse("nginx.conf", &crossplane.ParseOptions{
 		Open:       func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
@@ -79,7 +76,6 @@ func read(file, text string) (*wholeFile, error) {
 	return whole, nil
 }
 
-// main converts a directive of the main or events context.
 func (f *wholeFile) main(directive *crossplane.Directive) {
 	switch directive.Directive {
 	case "#", "user", "pid", "daemon", "master_process": // comments, and what the operator sets
@@ -92,8 +88,8 @@ func (f *wholeFile) main(directive *crossplane.Directive) {
 			f.nginx.ErrorLogLevel = directive.Args[1]
 		}
 	default:
-		f.lost = append(f.lost, fmt.Sprintf(
-			"nginx.conf, line %d: %s is outside the http block, and the operator manages that part", directive.Line, directive.Directive))
+		f.lost = append(f.lost, fmt.Sprintf("nginx.conf, line %d: %s is outside the http block, and the operator manages that part",
+			directive.Line, directive.Directive))
 	}
 }
 
@@ -139,8 +135,7 @@ func matches(masks []string, file string) bool {
 	})
 }
 
-// configMap returns the data of a ConfigMap in the manifests. It returns false if they do not have
-// it.
+// configMap returns the data of a ConfigMap, and whether the manifests have it.
 func (r *Result) configMap(name string) (data map[string]string, exists bool, err error) {
 	for _, manifest := range r.manifests {
 		if manifest.GetKind() == "ConfigMap" && manifest.GetName() == name && manifest.GetNamespace() == r.Object.Namespace {
@@ -158,7 +153,8 @@ func (r *Result) config(name string, mount mounted) error {
 		return fmt.Errorf("failed to read ConfigMap %q: %w", name, err)
 	}
 	if !exists {
-		return fmt.Errorf("it mounts ConfigMap %q at %s, which the manifests do not have. Add that ConfigMap with -f", name, mount.at)
+		const missing = "it mounts ConfigMap %q at %s, which the manifests do not have. Add that ConfigMap with -f"
+		return fmt.Errorf(missing, name, mount.at)
 	}
 	files, err := filesOf(data, mount)
 	if err != nil {

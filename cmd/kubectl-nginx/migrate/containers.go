@@ -32,8 +32,7 @@ func (r *Result) probes(nginx source) {
 	}
 }
 
-// otherContainers converts the containers other than nginx. Init containers with restartPolicy
-// Always are sidecars.
+// otherContainers turns init containers with restartPolicy Always into sidecars.
 func (r *Result) otherContainers(initContainers, containers []source) {
 	spec := &r.Object.Spec
 	for _, container := range initContainers {
@@ -77,10 +76,10 @@ func dropEnvDefaults(container source) {
 	}
 }
 
-// mounts reports whether a container other than nginx mounts a volume.
 func (r *Result) mounts(volume string) bool {
+	isOf := func(mount v1alpha2.VolumeMount) bool { return mount.Name == volume }
 	others := slices.Concat(r.Object.Spec.InitContainers, r.Object.Spec.Sidecars)
 	return slices.ContainsFunc(others, func(container v1alpha2.Container) bool {
-		return slices.ContainsFunc(container.VolumeMounts, func(mount v1alpha2.VolumeMount) bool { return mount.Name == volume })
+		return slices.ContainsFunc(container.VolumeMounts, isOf)
 	})
 }

@@ -40,7 +40,6 @@ var notConverted = map[string]struct {
 	"HTTPRoute":               {"it routes to the old Service; use spec.expose.httpRoute", routes},
 }
 
-// others records the objects of the workload that are not converted.
 func (r *Result) others(workload dependents) {
 	for _, manifest := range r.manifests {
 		kind, isKnown := notConverted[manifest.GetKind()]
@@ -57,15 +56,13 @@ func (r *Result) others(workload dependents) {
 	}
 }
 
-// selectsPods returns a function that reports whether the selector in a field of spec selects the
-// Pods.
+// selectsPods reports whether the selector in a field of spec selects the Pods.
 func selectsPods(field string) func(map[string]any, dependents) bool {
 	return func(object map[string]any, workload dependents) bool {
 		return selects(object, field, workload.podLabels)
 	}
 }
 
-// selectsService reports whether a ServiceMonitor selects the Service.
 func selectsService(object map[string]any, workload dependents) bool {
 	return selects(object, "selector", workload.serviceLabels)
 }
@@ -85,7 +82,6 @@ func selects(object map[string]any, field string, set labels.Set) bool {
 	return err == nil && !selector.Empty() && selector.Matches(set)
 }
 
-// scales reports whether an autoscaler scales the workload.
 func scales(object map[string]any, workload dependents) bool {
 	return slices.ContainsFunc([]string{"scaleTargetRef", "targetRef"}, func(field string) bool {
 		target, _, _ := unstructured.NestedMap(object, "spec", field)
@@ -94,7 +90,6 @@ func scales(object map[string]any, workload dependents) bool {
 	})
 }
 
-// routes reports whether an Ingress or a route has the Service as a backend.
 func routes(object map[string]any, workload dependents) bool {
 	return workload.service != "" && names(object["spec"], workload.service)
 }
@@ -110,8 +105,7 @@ func names(value any, name string) bool {
 	return false
 }
 
-// limitsEgress reports whether a NetworkPolicy limits the connections of the Pods to others. A rule
-// without peers and ports allows all.
+// limitsEgress reports whether a NetworkPolicy limits egress. An empty rule allows all.
 func limitsEgress(policy map[string]any) bool {
 	rules, hasRules, _ := unstructured.NestedSlice(policy, "spec", "egress")
 	types, _, _ := unstructured.NestedStringSlice(policy, "spec", "policyTypes")

@@ -173,8 +173,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestNames verifies that a name that cannot work is listed: the operator takes over no object, and
-// the Service has the name.
+// TestNames verifies that a name that cannot work is listed.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"www":          "Service www has the name of the NginxOperator, which does not take it over (NameConflict); choose another with --name",

@@ -21,7 +21,8 @@ func (r *Result) podSpec(template, pod source) {
 	template.in("metadata").drop("creationTimestamp")
 	template.in("metadata", "annotations").drop("kubectl.kubernetes.io/restartedAt")
 	placed := v1alpha2.PodTemplate{Annotations: r.usersOwn(template, "metadata", "annotations")}
-	pod.pick(&placed, "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName", "imagePullSecrets")
+	pod.pick(&placed, "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
+	pod.pick(&placed, "priorityClassName", "imagePullSecrets")
 	r.place(placed)
 
 	spec.ServiceAccountName = pod.text("serviceAccount") // the API server copies each of the two fields to the other
@@ -72,15 +73,13 @@ func (r *Result) podLabels(path string, labels, selected map[string]string) {
 	r.Object.Spec.PodTemplate = unlessEmpty(v1alpha2.PodTemplate{Labels: r.withoutReserved(path, labels)})
 }
 
-// usersOwn takes the labels or annotations in a field.
 func (r *Result) usersOwn(from source, path ...string) map[string]string {
 	var all map[string]string
 	from.into(&all, path...)
 	return r.withoutReserved(from.path+"."+strings.Join(path, "."), all)
 }
 
-// withoutReserved removes the labels or annotations of the operator and of Helm, which does not
-// manage the new objects.
+// withoutReserved removes keys of the operator, and of Helm, which does not manage the new objects.
 func (r *Result) withoutReserved(path string, all map[string]string) map[string]string {
 	var removed []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -121,12 +120,11 @@ func (r *Result) drain(pod source) {
 	r.Object.Spec.DrainSeconds = ptr.To(int32(drain)) //nolint:gosec // it is bounded
 }
 
-// findNginx returns the nginx container and the other containers of a Pod.
 func findNginx(pod source) (nginx source, others []source, err error) {
 	all := pod.list("containers")
-	at := slices.IndexFunc(all, func(container source) bool { return container.fields["name"] == wellknown.OperandContainer })
+	at := slices.IndexFunc(all, func(one source) bool { return one.fields["name"] == wellknown.OperandContainer })
 	if at < 0 {
-		at = slices.IndexFunc(all, func(container source) bool { return strings.Contains(fmt.Sprint(container.fields["image"]), "nginx") })
+		at = slices.IndexFunc(all, func(one source) bool { return strings.Contains(fmt.Sprint(one.fields["image"]), "nginx") })
 	}
 	if at < 0 && len(all) == 1 {
 		at = 0

@@ -10,8 +10,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// deployment returns a Deployment with fields of the Pod, and of its nginx container, in the flow
-// style of YAML.
+// deployment returns a Deployment with fields of the Pod and its nginx container, in YAML's flow style.
 func deployment(pod, nginx string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    spec: {" + pod +
 		"containers: [{name: nginx, " + nginx + "}]}\n"
@@ -35,13 +34,14 @@ func TestUsers(t *testing.T) {
 		known    = "spec.initContainers[0].image: alpine/git runs as root, and the operator's Pods do not start with such an image " +
 			"(runAsNonRoot), unless the cluster sets a user, as OpenShift does; set spec.securityContext.runAsUser, for example to 101"
 	)
-	const ids = "initContainers: [{name: a, " + unprivileged + "}, {name: b, securityContext: {runAsUser: 101}, " + unprivileged + "}], "
+	const user = "securityContext: {runAsUser: 101}, "
+	const ids = "initContainers: [{name: a, " + unprivileged + "}, {name: b, " + user + unprivileged + "}], "
 	const other = "initContainers[0]: it gets runAsUser 101 of the nginx container, because"
 	for name, test := range map[string]struct{ pod, nginx, want string }{
-		"the user of nginx":                  {ids, unprivileged + ", securityContext: {runAsUser: 101}", other},
-		"another user of nginx":              {"securityContext: {runAsUser: 7}, " + ids, unprivileged + ", securityContext: {runAsUser: 101}", other},
-		"the same user of nginx":             {"securityContext: {runAsUser: 101}, " + ids, unprivileged + ", securityContext: {runAsUser: 101}", ""},
-		"the user of all":                    {"securityContext: {runAsUser: 101}, " + ids, unprivileged, ""},
+		"the user of nginx":                  {ids, user + unprivileged, other},
+		"another user of nginx":              {"securityContext: {runAsUser: 7}, " + ids, user + unprivileged, other},
+		"the same user of nginx":             {user + ids, user + unprivileged, ""},
+		"the user of all":                    {user + ids, unprivileged, ""},
 		"the official image":                 {"", "image: docker.io/library/nginx:1.30", "spec.image: " + official + " " + root + ":1.30"},
 		"with other containers":              {sidecar, "image: nginx:1.30", ":1.30\n" + others},
 		"its short name":                     {"", "image: nginx", "spec.image: nginx " + root},

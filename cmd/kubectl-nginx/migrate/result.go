@@ -22,8 +22,7 @@ import (
 type notes struct {
 	// Lost lists the fields without an equivalent, with advice.
 	Lost []string
-	// Check lists the differences of the NginxOperator from the workload that can matter, and the
-	// values that are not valid.
+	// Check lists the differences that can matter, and the values that are not valid.
 	Check []string
 }
 
@@ -35,20 +34,17 @@ func (n *notes) check(format string, args ...any) {
 type Result struct {
 	notes
 
-	// From is the kind and name of the workload.
 	From   string
 	Object *v1alpha2.NginxOperator
 	// Keep lists the objects that the NginxOperator references.
 	Keep []string
 
 	manifests []*unstructured.Unstructured
-	// whole is the complete nginx.conf of the workload, or nil. included are the texts of its files
-	// in directories, by path.
+	// whole is a complete nginx.conf, or nil. included are the texts of files, by path.
 	whole    *wholeFile
 	included map[string]string
-	// ofPod is the security context of the Pod. isNonRoot reports whether the workload proves that
-	// the image of a container does not run as root, by the name of the container, or
-	// mainContainer.
+	// ofPod is the security context of the Pod. isNonRoot has the containers, or mainContainer, for
+	// which the workload proves that the image does not run as root.
 	ofPod     map[string]any
 	isNonRoot map[string]bool
 }
@@ -56,8 +52,7 @@ type Result struct {
 // mainContainer is the nginx container in Result.isNonRoot. Another container can have its name.
 const mainContainer = ""
 
-// suffix is added to the name of the workload, because the operator does not adopt existing
-// objects.
+// suffix makes the default name a new one, because the operator does not adopt existing objects.
 const suffix = "-web"
 
 func newResult(manifest *unstructured.Unstructured, manifests []*unstructured.Unstructured, name string) Result {
@@ -112,7 +107,6 @@ func (r *Result) finish() {
 	}
 }
 
-// movePath replaces a directory in the configuration.
 func (r *Result) movePath(from, to string) {
 	if config := r.Object.Spec.Config; config != nil {
 		config.Inline = strings.ReplaceAll(config.Inline, from+"/", to+"/")
@@ -122,7 +116,7 @@ func (r *Result) movePath(from, to string) {
 // YAML returns the manifest. Comments before it list the manual steps.
 func (r *Result) YAML() ([]byte, error) {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Replaces %s. To migrate without downtime, see docs/guide/coming-from.md.\n", printer.Line(r.From))
+	text.WriteString("# Replaces " + printer.Line(r.From) + ". To migrate without downtime, see docs/guide/coming-from.md.\n")
 	for _, name := range r.Keep {
 		fmt.Fprintf(&text, "# Keep %s: the spec references it.\n", printer.Line(name))
 	}

@@ -50,8 +50,8 @@ func takeRestricted(context source) {
 	}
 }
 
-// provesNonRoot reports whether a container of the workload runs, and its image therefore has a
-// user other than root: it has runAsNonRoot, and no user that the operator replaces.
+// provesNonRoot reports whether a container can only run if its image has a user other than root: it
+// has runAsNonRoot, and no user that the operator replaces.
 func (r *Result) provesNonRoot(context source) bool {
 	isNonRoot, isSet := context.fields["runAsNonRoot"].(bool)
 	if !isSet {
@@ -60,8 +60,7 @@ func (r *Result) provesNonRoot(context source) bool {
 	return isNonRoot && context.fields["runAsUser"] == nil
 }
 
-// sameSecurityContext records the differences of the security context of a container other than
-// nginx, which gets the one of nginx.
+// sameSecurityContext records what changes for a container that gets the security context of nginx.
 func (r *Result) sameSecurityContext(container source) {
 	context := container.in("securityContext")
 	name, _ := container.fields["name"].(string)
@@ -89,13 +88,12 @@ func (r *Result) sameSecurityContext(container source) {
 	container.drop("securityContext")
 }
 
-// checkImages returns warnings about images with which the operator's Pods do not start, or may not
-// start.
+// checkImages warns of images with which the operator's Pods do not start, or may not start.
 func (r *Result) checkImages() notes {
 	spec, warnings := &r.Object.Spec, notes{}
 	if repository, _ := images.Parse(spec.Image); slices.Contains(bitnamiImages, repository) {
-		warnings.check("spec.image: nginx does not start with %s, because the operator's nginx.conf includes %s, which the image does not have; "+
-			"use %s", spec.Image, nginxconf.MimeTypes, images.Unprivileged)
+		warnings.check("spec.image: nginx does not start with %s, because the operator's nginx.conf includes %s, which the "+
+			"image does not have; use %s", spec.Image, nginxconf.MimeTypes, images.Unprivileged)
 	}
 	if spec.SecurityContext != nil && spec.SecurityContext.RunAsUser != nil {
 		return warnings
@@ -113,8 +111,8 @@ func (r *Result) checkImages() notes {
 				remedy = fmt.Sprintf("set spec.securityContext.runAsUser to %d, the user nginx of the image, or use %s",
 					images.NginxUser, strings.TrimSuffix(images.Unprivileged+":"+tag, ":"))
 			}
-			warnings.check("%s.image: %s runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless the cluster "+
-				"sets a user, as OpenShift does; %s", field, container.Image, remedy)
+			warnings.check("%s.image: %s runs as root, and the operator's Pods do not start with such an image "+
+				"(runAsNonRoot), unless the cluster sets a user, as OpenShift does; %s", field, container.Image, remedy)
 		}
 	}
 	check("spec", v1alpha2.Container{Name: mainContainer, Image: spec.Image})
@@ -125,14 +123,13 @@ func (r *Result) checkImages() notes {
 		check(fmt.Sprintf("spec.sidecars[%d]", i), container)
 	}
 	if len(unknown) > 0 {
-		warnings.check("%s: the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of an image is not the "+
-			"number of another user, set spec.securityContext.runAsUser", strings.Join(unknown, ", "))
+		warnings.check("%s: the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of "+
+			"an image is not the number of another user, set spec.securityContext.runAsUser", strings.Join(unknown, ", "))
 	}
 	return warnings
 }
 
-// checkBuiltIn warns that the configuration in the image is not used, if no other configuration was
-// found.
+// checkBuiltIn warns that the configuration in the image is not used.
 func (r *Result) checkBuiltIn() {
 	spec := &r.Object.Spec
 	repository, _ := images.Parse(spec.Image)

@@ -15,14 +15,13 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// findService returns the Service that selects Pods with these labels, or nil if no Service does. A
-// headless Service is the last choice.
+// findService returns a Service that selects the Pods, or nil. A headless one is the last choice.
 func (r *Result) findService(podLabels map[string]string) *unstructured.Unstructured {
 	var headless *unstructured.Unstructured
 	for _, manifest := range r.manifests {
 		selector, _, err := unstructured.NestedStringMap(manifest.Object, "spec", "selector")
-		if manifest.GetKind() != "Service" || manifest.GetNamespace() != r.Object.Namespace || err != nil || len(selector) == 0 ||
-			!labels.SelectorFromSet(selector).Matches(labels.Set(podLabels)) {
+		isOther := manifest.GetKind() != "Service" || manifest.GetNamespace() != r.Object.Namespace
+		if isOther || err != nil || len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(podLabels)) {
 			continue
 		}
 		if address, _, _ := unstructured.NestedString(manifest.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
@@ -57,8 +56,7 @@ func isTCP(port source, number int32) bool {
 	return true
 }
 
-// service converts a Service and the container ports that it targets. The manifest is nil if there
-// is no Service.
+// service converts a Service, or nil, and the container ports that it targets.
 func (r *Result) service(manifest *unstructured.Unstructured, ports []source) {
 	spec, listens := &r.Object.Spec, containerPorts(ports)
 	if manifest == nil {
@@ -92,8 +90,7 @@ func (r *Result) service(manifest *unstructured.Unstructured, ports []source) {
 	from.rest()
 }
 
-// serviceAddresses removes the fields of a Service that the API server sets, and those that no
-// field of spec.service supports.
+// serviceAddresses removes the fields that the API server sets or spec.service does not support.
 func (r *Result) serviceAddresses(service source) {
 	switch address := service.text("clusterIP"); address {
 	case "":
@@ -130,7 +127,8 @@ func (r *Result) servicePorts(ports []source, listens []corev1.ContainerPort) []
 		if target.Type == intstr.String && target.StrVal != "" {
 			at := slices.IndexFunc(listens, func(listens corev1.ContainerPort) bool { return listens.Name == target.StrVal })
 			if at < 0 {
-				from.lose("targetPort", fmt.Sprintf("the nginx container has no TCP port %q, so port %d is omitted", target.StrVal, port.Port))
+				from.lose("targetPort", fmt.Sprintf("the nginx container has no TCP port %q, so port %d is omitted",
+					target.StrVal, port.Port))
 				continue
 			}
 			number = listens[at].ContainerPort

@@ -22,8 +22,7 @@ type source struct {
 	notes  *notes
 }
 
-// newSource returns the source of a manifest without the fields that identify the object or record
-// its history.
+// newSource omits the fields that identify the object or record its history.
 func newSource(object *unstructured.Unstructured, notes *notes) source {
 	from := source{fmt.Sprintf("%s %s", object.GetKind(), object.GetName()), object.DeepCopy().Object, notes}
 	from.drop("apiVersion", "kind", "status")
@@ -44,7 +43,6 @@ func (s source) take(path ...string) any {
 	return value
 }
 
-// text takes a string.
 func (s source) text(path ...string) string {
 	text, _ := s.take(path...).(string)
 	return text
@@ -57,8 +55,7 @@ func (s source) drop(names ...string) {
 	}
 }
 
-// dropDefault removes fields that have the value in a map, which is the API server's default or the
-// operator's value.
+// dropDefault removes fields with these values: defaults of the API server or of the operator.
 func (s source) dropDefault(values map[string]any) {
 	maps.DeleteFunc(s.fields, func(name string, value any) bool {
 		byDefault, hasDefault := values[name]
@@ -76,7 +73,6 @@ func (s source) in(path ...string) source {
 	return source{s.path + "." + strings.Join(path, "."), fields, s.notes}
 }
 
-// list takes a list of objects.
 func (s source) list(name string) []source {
 	list, _ := s.take(name).([]any)
 	var objects []source
@@ -127,8 +123,7 @@ func (s source) decode(value, target any, prefix, field string) {
 	}
 }
 
-// withoutUnset returns a value without the inner fields that are null or false. In the fields that
-// are decoded, both mean that the field is not set.
+// withoutUnset omits inner fields that are null or false, which both mean that they are not set.
 func withoutUnset(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -149,12 +144,10 @@ func withoutUnset(value any) any {
 	return value
 }
 
-// lose records a field without an equivalent.
 func (s source) lose(field, why string) {
 	s.notes.Lost = append(s.notes.Lost, strings.TrimSuffix(s.path+"."+field, ".")+": "+why)
 }
 
-// rest records all remaining fields as lost.
 func (s source) rest() { s.restBecause("") }
 
 // restBecause is rest with the advice for fields that have no hint.

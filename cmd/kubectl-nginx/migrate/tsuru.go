@@ -21,11 +21,9 @@ const (
 	tsuruFiles        = "/etc/nginx/extra_files"
 )
 
-// tsuruCacheFactor is the size of the volume of tsuru's cache, relative to cache.size
-// (pkg/k8s/k8s.go:44 and 587).
+// tsuruCacheFactor is the size of tsuru's volume, relative to cache.size (pkg/k8s/k8s.go:44, 587).
 const tsuruCacheFactor = 1.05
 
-// fromTsuru converts an Nginx of tsuru/nginx-operator.
 func (r *Result) fromTsuru(manifest *unstructured.Unstructured) error {
 	from := newSource(manifest, &r.notes)
 	r.ownMetadata(from)
@@ -35,8 +33,8 @@ func (r *Result) fromTsuru(manifest *unstructured.Unstructured) error {
 		r.check("spec.image: tsuru's default is nginx:latest, and the operator's default is the image of its release")
 	}
 	if path := nginx.text("healthcheckPath"); path != "" {
-		r.check("%s.healthcheckPath: the operator's probes ask a server of the operator instead of %s, so a Pod is ready as soon as nginx runs",
-			nginx.path, path)
+		r.check("%s.healthcheckPath: the operator's probes ask a server of the operator instead of %s, so a Pod is ready "+
+			"as soon as nginx runs", nginx.path, path)
 	}
 	listens, err := r.tsuruConfig(nginx.in("config"))
 	if err != nil {
@@ -63,7 +61,7 @@ func (r *Result) fromTsuru(manifest *unstructured.Unstructured) error {
 		r.tsuruIngress(nginx.in("ingress"), hosts)
 	}
 	from.rest()
-	r.others(dependents{podLabels: labels, serviceLabels: selected, kind: manifest.GetKind(), name: manifest.GetName(), service: service})
+	r.others(dependents{labels, selected, manifest.GetKind(), manifest.GetName(), service})
 	return nil
 }
 
@@ -96,8 +94,7 @@ func (r *Result) tsuruConfig(config source) (listening, error) {
 	return nil, fmt.Errorf("spec.config.kind is %q, must be Inline or ConfigMap", kind)
 }
 
-// listeningIn returns on which ports the servers of a complete nginx.conf in a ConfigMap listen, or
-// nil if the manifests do not have it.
+// listeningIn returns the ports of a complete nginx.conf in a ConfigMap, or nil if it is unknown.
 func (r *Result) listeningIn(name string) listening {
 	data, exists, err := r.configMap(name)
 	if err != nil || !exists {
@@ -114,8 +111,7 @@ func (r *Result) listeningIn(name string) listening {
 	return nginxconf.Listening(http)
 }
 
-// tsuruFiles converts the additional files. Without files, tsuru mounts all keys of the ConfigMap
-// (pkg/k8s/k8s.go:532).
+// tsuruFiles mounts all keys of the ConfigMap if there are no files, as tsuru (pkg/k8s/k8s.go:532).
 func (r *Result) tsuruFiles(from source) {
 	name, files := from.text("name"), map[string]string{}
 	from.into(&files, "files")
@@ -183,5 +179,6 @@ func (r *Result) tsuruPod(pod source, labels, selected map[string]string) error 
 	r.drain(pod)
 	r.securityContext(pod.in("podSecurityContext"), pod.in("containerSecurityContext"))
 	r.otherContainers(pod.list("initContainers"), pod.list("containers"))
-	return r.volumes(pod.list("volumes"), pod.list("volumeMounts"), func(mount mounted) (bool, error) { return isTemporary(mount), nil })
+	known := func(mount mounted) (bool, error) { return isTemporary(mount), nil }
+	return r.volumes(pod.list("volumes"), pod.list("volumeMounts"), known)
 }

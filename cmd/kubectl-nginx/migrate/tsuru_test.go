@@ -62,8 +62,7 @@ spec:
     - {name: pages, mountPath: /srv/b, subPath: b}
 `
 
-// TestEveryFieldOfTsuru converts an Nginx with all fields. Each is converted or listed, and no
-// comment says that a field has no equivalent if it has one.
+// TestEveryFieldOfTsuru converts an Nginx with all fields. Each is converted or listed.
 func TestEveryFieldOfTsuru(t *testing.T) {
 	result := only(t, everyFieldOfTsuru)
 	text, err := result.YAML()
@@ -194,13 +193,13 @@ func TestPortsOfTsuru(t *testing.T) {
 	port := func(name string, number, target int32) v1alpha2.Port {
 		return v1alpha2.Port{Name: name, Port: number, TargetPort: ptr.To(target)}
 	}
-	certificate := func(name string) v1alpha2.TLS {
-		return v1alpha2.TLS{SecretName: name, Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)}
-	}
 	secure := port("https", 443, 8443)
 	secure.AppProtocol = "https"
 	plain := []v1alpha2.Port{port("http", 80, 8080)}
-	certificates := []v1alpha2.TLS{certificate("a"), certificate("b")}
+	certificates := []v1alpha2.TLS{
+		{SecretName: "a", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)},
+		{SecretName: "b", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)},
+	}
 	for name, test := range map[string]struct {
 		spec  string
 		ports []v1alpha2.Port
@@ -210,16 +209,18 @@ func TestPortsOfTsuru(t *testing.T) {
 		"nothing":                               {"replicas: 1", plain, nil, []string{omitted}},
 		"plain HTTP only":                       {inline("server { listen 8080; }"), plain, nil, []string{omitted}},
 		"certificates":                          {inline(both) + tls, plain, certificates, nil},
-		"a certificate without a configuration": {"replicas: 1" + tls, plain, []v1alpha2.TLS{certificate("a"), {SecretName: "b"}}, nil},
+		"a certificate without a configuration": {"replicas: 1" + tls, plain, []v1alpha2.TLS{certificates[0], {SecretName: "b"}}, nil},
 		"certificates that are only mounted": {
-			inline("server { listen 8080; }") + tls, plain, []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}}, []string{omitted},
+			inline("server { listen 8080; }") + tls, plain, []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}},
+			[]string{omitted},
 		},
-		"a certificate from elsewhere": {inline(both), []v1alpha2.Port{port("http", 80, 8080), secure}, nil, nil},
+		"a certificate from elsewhere": {inline(both), append(plain, secure), nil, nil},
 		"a load balancer that ends TLS": {
-			inline("server { listen 8080; listen 8443; }"), []v1alpha2.Port{port("http", 80, 8080), port("https", 443, 8443)}, nil, nil,
+			inline("server { listen 8080; listen 8443; }"), append(plain, port("https", 443, 8443)), nil, nil,
 		},
 		"a certificate and TLS only": {
-			inline("server { listen 8443 ssl; }") + tls, []v1alpha2.Port{}, certificates, []string{"port 80 of tsuru's Service is omitted"},
+			inline("server { listen 8443 ssl; }") + tls, []v1alpha2.Port{}, certificates,
+			[]string{"port 80 of tsuru's Service is omitted"},
 		},
 		"TLS only": {
 			inline("server { listen 8443 ssl; }"), []v1alpha2.Port{secure}, nil,
@@ -247,7 +248,8 @@ func TestPortsOfTsuru(t *testing.T) {
 			[]string{"two ports of the Service cannot have the same targetPort, so port 443 is omitted"},
 		},
 		"UDP": {
-			inline("server { listen 8080; }") + ", podTemplate: {ports: [{name: q, containerPort: 8443, protocol: UDP}]}", plain, nil,
+			inline("server { listen 8080; }") + ", podTemplate: {ports: [{name: q, containerPort: 8443, protocol: UDP}]}",
+			plain, nil,
 			[]string{"podTemplate.ports[0].protocol: UDP: the operator serves HTTP over TCP only, so port 8443 is omitted", omitted},
 		},
 	} {

@@ -17,11 +17,9 @@ const (
 	tsuruHTTPS      = "https"
 	tsuruProxyHTTP  = "proxy-http"
 	tsuruProxyHTTPS = "proxy-https"
-	// tsuruOverHTTP is the annotation of the Service that sends port 443 to the port for plain HTTP
-	// (pkg/k8s/k8s.go:63 and 297).
+	// tsuruOverHTTP sends port 443 to the port for plain HTTP (pkg/k8s/k8s.go:63 and 297).
 	tsuruOverHTTP = "nginx.tsuru.io/https-over-http"
-	// tsuruIPv6 is the annotation of the Ingress that adds an Ingress for IPv6
-	// (controllers/nginx_controller.go:40 and 322).
+	// tsuruIPv6 adds an Ingress for IPv6 (controllers/nginx_controller.go:40 and 322).
 	tsuruIPv6 = "nginx.tsuru.io/allocate-gcp-ipv6"
 )
 
@@ -65,7 +63,6 @@ func (r *Result) tsuruPorts(nginx source, service string, known listening) {
 	}), service)
 }
 
-// tsuruPlain converts port 80 of the Service.
 func (r *Result) tsuruPlain(name string, number, secure int32, known listening) {
 	isTLS := false
 	if known != nil {
@@ -80,7 +77,6 @@ func (r *Result) tsuruPlain(name string, number, secure int32, known listening) 
 	r.tsuruPort(name, plainPort, number, isTLS)
 }
 
-// tsuruSecure converts port 443 of the Service.
 func (r *Result) tsuruSecure(name string, number int32, known listening) {
 	spec := &r.Object.Spec
 	var listens, isTLS bool
@@ -135,8 +131,7 @@ func (r *Result) tsuruService(from source) {
 	r.Object.Spec.Service = unlessEmpty(service)
 }
 
-// tsuruIngress converts the Ingress (pkg/k8s/k8s.go:353), with the Secrets of the certificates by
-// their host names.
+// tsuruIngress converts the Ingress (pkg/k8s/k8s.go:353). hosts has the Secrets by host name.
 func (r *Result) tsuruIngress(from source, hosts map[string]string) {
 	var ingress v1alpha2.Ingress
 	from.into(&ingress.ClassName, "ingressClassName")

@@ -23,8 +23,7 @@ const (
 	temporary     = "/tmp"
 )
 
-// unread are files, and directories whose files have no effect in the operator's Pods, with the
-// reason.
+// unread has the reason why files and directories have no effect in the operator's Pods.
 var unread = map[string]string{
 	mainFile:                          ownMain,
 	bitnami + "/nginx.conf":           ownMain,
@@ -65,10 +64,10 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 		used.Insert(name)
 		switch at := path.Clean(mount.at); {
 		case isKnown && at == temporary && r.mounts(name):
-			from.lose("", fmt.Sprintf("%s: the operator mounts its own volume here, which other containers do not share; use another path", at))
+			from.lose("", at+": the operator mounts its own volume here, which other containers do not share; use another path")
 		case isKnown:
 		case added.Has(name):
-			from.lose("", fmt.Sprintf("%s: spec.volumes mounts a volume only once; add a volume with another name", mount.at))
+			from.lose("", mount.at+": spec.volumes mounts a volume only once; add a volume with another name")
 			loseUnread(from, at)
 		default:
 			added.Insert(name)
@@ -86,11 +85,10 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 	return nil
 }
 
-// loseUnread records a mount of files that have no effect.
 func loseUnread(mount source, at string) {
 	for file, why := range unread {
 		if at == file || strings.HasPrefix(at, file+"/") || file == mainFile && at == path.Dir(file) {
-			mount.lose("", fmt.Sprintf("%s: %s", at, why))
+			mount.lose("", at+": "+why)
 		}
 	}
 }
@@ -108,8 +106,7 @@ func (r *Result) addVolume(target v1alpha2.Volume, name string, from source) {
 	}
 }
 
-// isTemporary reports whether a mount replaces temporary, for which the operator mounts a volume of
-// its own.
+// isTemporary reports whether the operator's own volume replaces a mount.
 func isTemporary(mount mounted) bool {
 	emptyDir, isEmptyDir := mount.volume.fields["emptyDir"].(map[string]any)
 	if path.Clean(mount.at) != temporary || !isEmptyDir {
@@ -124,6 +121,7 @@ func isTemporary(mount mounted) bool {
 // knownMount converts a mount that has its own field: configuration, static files, or a cache.
 func (r *Result) knownMount(mount mounted) (bool, error) {
 	spec := &r.Object.Spec
+	isWhole := mount.subPath == ""
 	configMap, _, _ := unstructured.NestedString(mount.volume.fields, "configMap", "name")
 	emptyDir, isEmptyDir := mount.volume.fields["emptyDir"].(map[string]any)
 	switch {
@@ -131,11 +129,11 @@ func (r *Result) knownMount(mount mounted) (bool, error) {
 		return true, nil
 	case configMap != "" && isConfiguration(mount):
 		return true, r.config(configMap, mount)
-	case configMap != "" && mount.at == htmlDirectory && mount.subPath == "" && spec.Content == nil && len(itemsOf(mount.volume)) == 0:
+	case configMap != "" && mount.at == htmlDirectory && isWhole && spec.Content == nil && len(itemsOf(mount.volume)) == 0:
 		spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: configMap}}
 		return true, nil
 	// spec.volumes can share a volume with other containers, and spec.cache cannot.
-	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(mount.at, cacheRoot+"/") && mount.subPath == "" && !r.mounts(mount.name):
+	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(mount.at, cacheRoot+"/") && isWhole && !r.mounts(mount.name):
 		if isNothing(emptyDir["sizeLimit"]) {
 			return false, nil // spec.cache requires a size
 		}
@@ -144,9 +142,8 @@ func (r *Result) knownMount(mount mounted) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("failed to read sizeLimit %q of volume %q: %w", limit, mount.name, err)
 		}
-		spec.Cache = &v1alpha2.Cache{
-			Path: path.Clean(mount.at), Size: cacheSize(limit, size, 1), InMemory: emptyDir["medium"] == string(corev1.StorageMediumMemory),
-		}
+		inMemory := emptyDir["medium"] == string(corev1.StorageMediumMemory)
+		spec.Cache = &v1alpha2.Cache{Path: path.Clean(mount.at), Size: cacheSize(limit, size, 1), InMemory: inMemory}
 		return true, nil
 	}
 	return false, nil
@@ -164,8 +161,7 @@ func cacheSize(text string, size resource.Quantity, factor float64) string {
 	return fmt.Sprintf("%.0fGi", math.Ceil(size.AsApproximateFloat64()*factor/(mebibyte<<10)))
 }
 
-// itemsOf returns the keys of a ConfigMap by their path in a volume, or nil if the volume has all
-// keys.
+// itemsOf returns the keys in a volume by their path, or nil if it has all keys of the ConfigMap.
 func itemsOf(volume source) map[string]string {
 	var items map[string]string
 	list, _, _ := unstructured.NestedSlice(volume.fields, "configMap", "items")

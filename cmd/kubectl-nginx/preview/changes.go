@@ -22,7 +22,9 @@ type Plan struct {
 
 // Differs reports whether anything would change.
 func (p *Plan) Differs() bool {
-	return slices.ContainsFunc(p.Objects, func(object Object) bool { return object.Action != None || len(object.Children) > 0 })
+	return slices.ContainsFunc(p.Objects, func(object Object) bool {
+		return object.Action != None || len(object.Children) > 0
+	})
 }
 
 // Actions of a Change.
@@ -52,8 +54,7 @@ type Object struct {
 
 	// BlockedBy lists the reasons not to apply the spec, as in status.blockedBy.
 	BlockedBy []v1alpha2.Blocker `json:"blockedBy,omitempty"`
-	// Children are the child objects that change.
-	Children []Change `json:"children,omitempty"`
+	Children  []Change           `json:"children,omitempty"`
 	// Pods is the effect on the Pods, or nil for other kinds.
 	Pods *Pods `json:"pods,omitempty"`
 	// Paused is true if the operator changes no child object until spec.paused is removed.

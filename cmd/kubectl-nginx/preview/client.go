@@ -49,7 +49,6 @@ func (d *dryRuns) identityOf(object client.Object, key types.NamespacedName) (id
 	return identity{gvk.GroupKind(), key}, err
 }
 
-// Get implements client.Reader.
 func (d *dryRuns) Get(ctx context.Context, key types.NamespacedName, object client.Object, options ...client.GetOption) error {
 	id, err := d.identityOf(object, key)
 	if err != nil {
@@ -72,7 +71,6 @@ func (d *dryRuns) List(ctx context.Context, list client.ObjectList, options ...c
 	return d.Client.List(ctx, list, all)
 }
 
-// Create implements client.Writer.
 func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	// The user may lack the operator's permission to block the deletion of the owner.
 	owners := object.GetOwnerReferences()
@@ -92,7 +90,6 @@ func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...c
 	return d.record(nil, object, unchecked)
 }
 
-// Patch implements client.Writer.
 func (d *dryRuns) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 	before := object.DeepCopyObject().(client.Object)
 	err := d.Client.Patch(ctx, object, patch, append(options, client.DryRunAll)...)

@@ -32,7 +32,8 @@ func Diff(fromName, from, toName, to string) (string, error) {
 		return "", nil
 	}
 	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: slices.Collect(strings.Lines(from)), B: slices.Collect(strings.Lines(to)), FromFile: fromName, ToFile: toName, Context: 3,
+		A: slices.Collect(strings.Lines(from)), B: slices.Collect(strings.Lines(to)),
+		FromFile: fromName, ToFile: toName, Context: 3,
 	})
 }
 
@@ -50,7 +51,6 @@ func Compare(before, after *unstructured.Unstructured) (string, error) {
 	return Diff("live", from, "planned", to)
 }
 
-// shown returns an object without the fields that a diff omits.
 func shown(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil {
 		return nil

@@ -64,7 +64,6 @@ func (a Apply) dryRun(
 	return live, planned, c.Patch(ctx, planned, patch, client.FieldValidation(metav1.FieldValidationStrict))
 }
 
-// noteApplied adds the annotation of kubectl apply to a manifest.
 func noteApplied(manifest *unstructured.Unstructured) error {
 	annotations := manifest.GetAnnotations()
 	if annotations == nil {
@@ -79,7 +78,6 @@ func noteApplied(manifest *unstructured.Unstructured) error {
 	return err
 }
 
-// threeWay returns the patch that kubectl apply would send.
 func threeWay(manifest, live *unstructured.Unstructured) (client.Patch, error) {
 	original := []byte(cmp.Or(live.GetAnnotations()[lastApplied], "{}"))
 	modified, errModified := manifest.MarshalJSON()

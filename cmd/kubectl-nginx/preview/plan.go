@@ -147,8 +147,7 @@ func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructur
 	return object, runtime.DefaultUnstructuredConverter.FromUnstructured(planned.Object, object)
 }
 
-// reconciler returns the operator's reconciler on dry runs, and the assumptions about the settings
-// of the operator.
+// reconciler returns the operator's reconciler on dry runs, and assumptions about its settings.
 func (p *Planner) reconciler(
 	ctx context.Context, dry *dryRuns, object *v1alpha2.NginxOperator,
 ) (*nginxoperator.Reconciler, []string, error) {

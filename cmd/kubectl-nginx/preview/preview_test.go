@@ -30,7 +30,8 @@ func object(kind string, fields map[string]any) *unstructured.Unstructured {
 // TestCompare verifies that a diff shows the differences of an object. It omits fields that change
 // with each write, and values of Secrets.
 func TestCompare(t *testing.T) {
-	noisy := object("ConfigMap", map[string]any{"data": map[string]any{"k": "v"}, "status": "seen", "metadata": map[string]any{
+	data := map[string]any{"k": "v"}
+	noisy := object("ConfigMap", map[string]any{"data": data, "status": "seen", "metadata": map[string]any{
 		"name": "a", "resourceVersion": "7", "uid": "u", "generation": int64(2), "managedFields": []any{"m"},
 		"annotations": map[string]any{lastApplied: "{}"},
 	}})
@@ -108,8 +109,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestMerge verifies the local result of a patch, which the plan uses if the user has no permission
-// for the patch. Fields that the patch removes are removed.
+// TestMerge verifies the local result of a patch that the user has no permission for.
 func TestMerge(t *testing.T) {
 	before := deployment(2, "a")
 	before.Annotations = map[string]string{"kept": "1", "gone": "1"}

@@ -8,8 +8,7 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// Render writes a plan as text. It omits the diffs of created and deleted child objects, because
-// they add nothing to the spec.
+// Render writes a plan as text, without the diffs of child objects that are created or deleted.
 func (p *Plan) Render(to io.Writer, paint printer.Painter) error {
 	var out strings.Builder
 	for _, warning := range p.Warnings {

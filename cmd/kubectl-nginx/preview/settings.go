@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,9 +46,8 @@ func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (
 	}
 	if defaults.HasExporter(spec) && spec.Monitoring.Image == "" && release.ExporterImage == "" {
 		release.ExporterImage = wellknown.DefaultExporterImage
-		notes = append(notes, fmt.Sprintf(
-			"spec.monitoring.image is not set, and the operator's default exporter image is unknown. Assuming %s", release.ExporterImage,
-		))
+		notes = append(notes, "spec.monitoring.image is not set, and the operator's default exporter image is unknown. Assuming "+
+			release.ExporterImage)
 	}
 	return release, notes, nil
 }
@@ -70,8 +68,7 @@ func infer(release *operand.Release, running *appsv1.Deployment) {
 	}
 }
 
-// listensOnIPv6 reports whether the health server of running Pods listens on IPv6. Only the
-// operator's setting enables it.
+// listensOnIPv6 reports whether the health server does. Only the operator's setting enables it.
 func (p *Planner) listensOnIPv6(ctx context.Context, running *appsv1.Deployment, port int32) (bool, error) {
 	key := client.ObjectKey{Namespace: running.Namespace, Name: ConfigOf(&running.Spec.Template.Spec)}
 	if key.Name == "" {
@@ -82,12 +79,12 @@ func (p *Planner) listensOnIPv6(ctx context.Context, running *appsv1.Deployment,
 	return strings.Contains(config.Data[nginxconf.MainFile], fmt.Sprintf("listen [::]:%d;", port)), err
 }
 
-// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "" if the Pod mounts
-// no such ConfigMap.
+// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "".
 func ConfigOf(pod *corev1.PodSpec) string {
-	at := slices.IndexFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == "config" && volume.ConfigMap != nil })
-	if at < 0 {
-		return ""
+	for i := range pod.Volumes {
+		if volume := &pod.Volumes[i]; volume.Name == "config" && volume.ConfigMap != nil {
+			return volume.ConfigMap.Name
+		}
 	}
-	return pod.Volumes[at].ConfigMap.Name
+	return ""
 }

@@ -13,8 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hostile maps texts with characters that break a line, control a terminal, or reorder its output
-// to their form as one line.
+// hostile has the form as one line of texts that break a line, control a terminal, or reorder output.
 var hostile = map[string]string{
 	"web-1 é 日本 \u00ad": `web-1 é 日本 \u00ad`,
 	"a\nb":              `a\nb`,
@@ -31,8 +30,6 @@ var hostile = map[string]string{
 	"a\u00a0b":                                 `a\u00a0b`,
 }
 
-// assertPlain fails the test if a text has a character that is neither printable nor a line feed or
-// tab.
 func assertPlain(t *testing.T, text string) {
 	t.Helper()
 	at := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' })
@@ -120,8 +117,7 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// TestWriter verifies that only Painter writes colors. The escape sequence of a color in a text is
-// escaped.
+// TestWriter verifies that only Painter writes colors.
 func TestWriter(t *testing.T) {
 	for _, test := range []struct {
 		paint Painter

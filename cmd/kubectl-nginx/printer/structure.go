@@ -39,7 +39,8 @@ func YAML(value any) ([]byte, error) {
 		return nil, err
 	}
 
-	marked := replace(separators.Replace(string(object)), "", func(r rune) string { return `\u0007` + mark + `\` + inGo(r) })
+	spell := func(r rune) string { return `\u0007` + mark + `\` + inGo(r) }
+	marked := replace(separators.Replace(string(object)), "", spell)
 	var decoded any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(marked), &decoded); err != nil {
 		return nil, err

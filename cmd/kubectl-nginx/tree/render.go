@@ -15,8 +15,7 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// node is a line of the tree, and its branches. Only a message can add more lines, which are
-// escaped.
+// node is a line of the tree, and its branches. Only a message can add more lines.
 type node struct {
 	text     string
 	children []node
@@ -143,8 +142,9 @@ func conditions(report Report, paint printer.Painter, now time.Time) (nodes []no
 		} else if condition.Type == v1alpha2.ConditionDegraded {
 			color = printer.Red
 		}
-		line := newNode(fmt.Sprintf("%-*s  %s  %s, %s", width, condition.Type, paint.Paint(color, fmt.Sprintf("%-5s", condition.Status)),
-			condition.Reason, age(condition.LastTransitionTime, now)))
+		status := paint.Paint(color, fmt.Sprintf("%-5s", condition.Status))
+		line := newNode(fmt.Sprintf("%-*s  %s  %s, %s", width, condition.Type, status, condition.Reason,
+			age(condition.LastTransitionTime, now)))
 		if !printed.Has(condition.Message) { // Degraded often has the message of Ready
 			line = line.withMessage(": ", condition.Message)
 			printed.Insert(condition.Message)
@@ -156,7 +156,7 @@ func conditions(report Report, paint printer.Painter, now time.Time) (nodes []no
 
 func addresses(report Report) (nodes []node) {
 	for _, address := range report.Addresses {
-		nodes = append(nodes, newNode(fmt.Sprintf("%s %s", address.Type, address.Value)+optional(" for port %d", address.Port)))
+		nodes = append(nodes, newNode(string(address.Type)+" "+address.Value+optional(" for port %d", address.Port)))
 	}
 	return nodes
 }
@@ -196,8 +196,8 @@ func podNodes(report Report, paint printer.Painter, now time.Time) (nodes []node
 		if image == report.Image {
 			image = ""
 		}
-		nodes = append(nodes, newNode(columns("Pod "+pod.Name, state, optional("%d restarts", pod.Restarts), optional("on %s", pod.Node),
-			image, age(pod.Created, now))))
+		nodes = append(nodes, newNode(columns("Pod "+pod.Name, state, optional("%d restarts", pod.Restarts),
+			optional("on %s", pod.Node), image, age(pod.Created, now))))
 	}
 	return nodes
 }
@@ -205,7 +205,8 @@ func podNodes(report Report, paint printer.Painter, now time.Time) (nodes []node
 func certificates(report Report, paint printer.Painter, now time.Time) (nodes []node) {
 	for _, certificate := range report.Certificates {
 		left := certificate.NotAfter.Sub(now)
-		expires := fmt.Sprintf("expires in %s, %s", duration.HumanDuration(left), certificate.NotAfter.UTC().Format(time.RFC3339))
+		date := certificate.NotAfter.UTC().Format(time.RFC3339)
+		expires := fmt.Sprintf("expires in %s, %s", duration.HumanDuration(left), date)
 		if left <= 0 {
 			expires = paint.Paint(printer.Red, fmt.Sprintf("expired %s", age(certificate.NotAfter, now)))
 		}

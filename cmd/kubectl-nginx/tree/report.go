@@ -146,7 +146,6 @@ func WithDetails(
 	return report
 }
 
-// stateOf describes the state of a child object.
 func stateOf(child client.Object) string {
 	switch child := child.(type) {
 	case nil:
@@ -176,9 +175,8 @@ func stateOf(child client.Object) string {
 
 func podOf(pod *corev1.Pod) Pod {
 	status := &pod.Status
-	report := Pod{
-		Name: pod.Name, State: cmp.Or(status.Reason, string(status.Phase)), Node: pod.Spec.NodeName, Created: pod.CreationTimestamp,
-	}
+	state := cmp.Or(status.Reason, string(status.Phase))
+	report := Pod{Name: pod.Name, State: state, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp}
 	for _, condition := range status.Conditions {
 		switch {
 		case condition.Type == corev1.PodReady:
@@ -204,8 +202,7 @@ func podOf(pod *corev1.Pod) Pod {
 	return report
 }
 
-// revisionsOf returns the revisions of an instance, newest first. current is the change that its
-// Deployment has, or "".
+// revisionsOf returns the revisions, newest first. current is the change of the Deployment, or "".
 func revisionsOf(object *v1alpha2.NginxOperator, current string) []Revision {
 	var revisions []Revision
 	for _, failed := range object.Status.FailedRevisions {

@@ -148,8 +148,7 @@ func pausedAndExpired() Report {
 	return Of(object)
 }
 
-// TestRender verifies the tree of an instance that is healthy, rolled back, paused, or new. The
-// documentation shows the healthy one.
+// TestRender verifies the trees, of which the documentation shows the healthy one.
 func TestRender(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/guide/kubectl-nginx.md")
 	if err != nil {
