@@ -80,11 +80,7 @@ func TestVersionAndCompletion(t *testing.T) {
 		"--version": "kubectl nginx version 1.2.3\n", "__complete sta": "status\t", "__complete status -o ": "json\nyaml\n",
 	} {
 		streams, _, out, _ := genericclioptions.NewTestIOStreams()
-		args := strings.Fields(arguments)
-		if strings.HasSuffix(arguments, " ") {
-			args = append(args, "")
-		}
-		if code := Run(t.Context(), args, streams, "1.2.3"); code != 0 || !strings.HasPrefix(out.String(), want) {
+		if code := Run(t.Context(), strings.Split(arguments, " "), streams, "1.2.3"); code != 0 || !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%s: code %d, output %q, want %q", arguments, code, out, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,9 +52,7 @@ func newHostileServer() *hostileServer {
 				"apiVersion": "operator.example.com/v1alpha2", "kind": "NginxOperator", "name": "web", "uid": "uid-web", "controller": true,
 			}},
 		}}
-		for key, value := range fields {
-			out[key] = value
-		}
+		maps.Copy(out, fields)
 		return out
 	}
 	spec := func(more string) map[string]any {
@@ -140,12 +139,6 @@ func newHostileServer() *hostileServer {
 	return &hostileServer{out}
 }
 
-// listKinds has the kind of each list that commands read, by the resource.
-var listKinds = map[string]string{
-	"pods": "PodList", "nginxoperators": "NginxOperatorList", "controllerrevisions": "ControllerRevisionList", "configmaps": "ConfigMapList",
-	"replicasets": "ReplicaSetList",
-}
-
 func group(name, version string) any {
 	one := map[string]any{"groupVersion": name + "/" + version, "version": version}
 	return map[string]any{"name": name, "versions": []any{one}, "preferredVersion": one}
@@ -166,14 +159,13 @@ func resources(groupVersion string, kinds ...string) any {
 func (s *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Warning", "299 - \"\u202ewarning\u2028\"")
 	code, answer := s.answer(r)
-	switch text, isText := answer.(string); {
-	case isText:
+	if text, isText := answer.(string); isText {
 		_, _ = io.WriteString(w, text)
-	default:
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(answer)
+		return
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
 func (s *hostileServer) answer(r *http.Request) (int, any) {
@@ -208,8 +200,7 @@ func (s *hostileServer) answer(r *http.Request) (int, any) {
 				items = append(items, one)
 			}
 		}
-		group, plural, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/"), "/api/"), "/namespaces/shop/")
-		return http.StatusOK, map[string]any{"kind": listKinds[plural], "apiVersion": group, "metadata": map[string]any{}, "items": items}
+		return http.StatusOK, map[string]any{"items": items}
 	}
 	reason, code := "NotFound", http.StatusNotFound
 	if strings.HasSuffix(r.URL.Path, "/refused") {
@@ -323,7 +314,7 @@ func TestHostileContent(t *testing.T) {
 				t.Errorf("the tenant's text is part of the output: %t", !test.silent)
 			}
 			if t.Failed() {
-				t.Logf("standard output:\n%q\nstandard error:\n%q", out, errOut)
+				t.Logf("output: %q\nerrors: %q", out, errOut)
 			}
 		})
 		tried[strings.Fields(test.command)[0]] = true

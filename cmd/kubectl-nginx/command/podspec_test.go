@@ -66,8 +66,7 @@ patches: [{target: {kind: Deployment}, patch: old}, {target: {kind: Service}, pa
 	}
 }
 
-// TestPodSpecReversesUserPart verifies, with the examples of the field guide, that a spec is its
-// part that reaches the Pods and the fields that a rollback keeps.
+// TestPodSpecReversesUserPart verifies that a rollback keeps all that change.UserPart omits.
 func TestPodSpecReversesUserPart(t *testing.T) {
 	page, err := docs.Fields(os.DirFS("../../../docs/guide"))
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 )
 
 // metrics is the response of an exporter.
-const metrics = `# HELP nginx_connections_accepted Accepted client connections
-# TYPE nginx_connections_accepted counter
+const metrics = `# TYPE nginx_connections_accepted counter
 nginx_connections_accepted 12
 # TYPE nginx_connections_active gauge
 nginx_connections_active 5
@@ -92,21 +91,20 @@ func TestPrintLoads(t *testing.T) {
 
 // TestRunningExporter verifies that only a running exporter of the operator is scraped.
 func TestRunningExporter(t *testing.T) {
-	pod := &corev1.Pod{}
-	pod.Spec.InitContainers = []corev1.Container{
-		{Name: "other", Ports: []corev1.ContainerPort{{ContainerPort: 80}}},
-		{Name: wellknown.ExporterContainer, Ports: []corev1.ContainerPort{{ContainerPort: 9114}}},
+	other := corev1.Container{Name: "other", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}
+	exporter := corev1.Container{Name: wellknown.ExporterContainer, Ports: []corev1.ContainerPort{{ContainerPort: 9114}}}
+	running := corev1.ContainerStatus{
+		Name: exporter.Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}
-	if got := runningExporter(pod); got != 0 {
-		t.Errorf("port %d of an exporter that does not run", got)
-	}
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: wellknown.ExporterContainer, State: running}}
-	if got := runningExporter(pod); got != 9114 {
-		t.Errorf("port %d", got)
-	}
-	pod.Spec.InitContainers = pod.Spec.InitContainers[:1]
-	if got := runningExporter(pod); got != 0 {
-		t.Errorf("port %d of another container", got)
+	for _, test := range []struct {
+		container corev1.Container
+		status    corev1.ContainerStatus
+		want      int32
+	}{{exporter, running, 9114}, {exporter, corev1.ContainerStatus{Name: exporter.Name}, 0}, {other, running, 0}} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{other, test.container}}}
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{test.status}
+		if got := runningExporter(pod); got != test.want {
+			t.Errorf("port %d, want %d", got, test.want)
+		}
 	}
 }

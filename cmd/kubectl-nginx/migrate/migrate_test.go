@@ -42,8 +42,7 @@ func only(t *testing.T, text string) Result {
 	return results[0]
 }
 
-// TestSamplesOfTheDocumentation verifies that the samples of the page "Coming from ..." are
-// converted as the page shows, and that the command prints the same object.
+// TestSamplesOfTheDocumentation verifies that the samples of the page "Coming from ..." are true.
 func TestSamplesOfTheDocumentation(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/guide/coming-from.md")
 	if err != nil {
@@ -58,7 +57,7 @@ func TestSamplesOfTheDocumentation(t *testing.T) {
 		t.Run(example.Section, func(t *testing.T) {
 			_, section, _ := strings.Cut(page, "\n## "+example.Section)
 			before := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(section)[1]
-			got, want, printed := only(t, before), &v1alpha2.NginxOperator{}, &v1alpha2.NginxOperator{}
+			got, want := only(t, before), &v1alpha2.NginxOperator{}
 			if err := yaml.UnmarshalStrict([]byte(example.Documents[len(example.Documents)-1]), want); err != nil {
 				t.Fatal(err)
 			}
@@ -67,13 +66,6 @@ func TestSamplesOfTheDocumentation(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got.Object); !equality.Semantic.DeepEqual(want, got.Object) {
 				t.Errorf("-page +got:\n%s", diff)
-			}
-			text, err := got.YAML()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := yaml.UnmarshalStrict(text, printed); err != nil || !equality.Semantic.DeepEqual(got.Object, printed) {
-				t.Errorf("printed (%v):\n%s", err, text)
 			}
 		})
 	}
@@ -306,12 +298,8 @@ func TestErrors(t *testing.T) {
 		"a nginx.conf that does not end": {
 			strings.Replace(exported, "server { listen 80; }", "server { listen 80;", 1), "failed to read nginx.conf",
 		},
-		"no nginx": {
-			strings.Replace(exported, "example.com/nginx:1", "example.com/httpd:1", 1), "cannot find the nginx container",
-		},
-		"a configuration of tsuru without a kind": {
-			tsuru("config: {name: conf}"), `spec.config.kind is "", must be Inline or ConfigMap`,
-		},
+		"no nginx":           {strings.Replace(exported, "example.com/nginx:1", "a", 1), "cannot find the nginx container"},
+		"no kind from tsuru": {tsuru("config: {name: conf}"), `spec.config.kind is "", must be Inline or ConfigMap`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := From(parse(t, test.text), ""); err == nil || !strings.Contains(err.Error(), test.want) {

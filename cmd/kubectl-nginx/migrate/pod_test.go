@@ -78,8 +78,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestSecurityContext verifies that user and group IDs are converted, that settings of Pod Security
-// restricted are not listed, and that all others are.
+// TestSecurityContext verifies that IDs are converted, and what restricted forbids is listed.
 func TestSecurityContext(t *testing.T) {
 	result := only(t, deployment("securityContext: {runAsUser: 0, runAsGroup: 5, fsGroup: 6, fsGroupChangePolicy: OnRootMismatch, "+
 		"supplementalGroups: [7], runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}, sysctls: [{name: a, value: b}]}, "+

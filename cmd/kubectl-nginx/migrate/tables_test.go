@@ -73,8 +73,7 @@ func TestTablesHaveAllFields(t *testing.T) {
 	}
 }
 
-// inTable reports whether the first column of a row has a field: all of its path, or the last part
-// in a row that has the path of its object.
+// inTable reports whether a row has a path, or the last part and the path of its object.
 func inTable(rows [][]string, field string) bool {
 	object, last := "", field
 	if at := strings.LastIndex(field, "."); at >= 0 {

@@ -277,8 +277,7 @@ func TestPortsOfTsuru(t *testing.T) {
 	}
 }
 
-// TestConfigMapOfTsuru verifies that the servers of a configuration in a ConfigMap determine the
-// ports, too, if the manifests have it, and that the manual steps are listed.
+// TestConfigMapOfTsuru verifies that servers in a ConfigMap of the manifests determine the ports.
 func TestConfigMapOfTsuru(t *testing.T) {
 	nginx := tsuru("config: {kind: ConfigMap, name: conf}")
 	const configMap = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n" +
