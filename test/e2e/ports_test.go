@@ -167,11 +167,11 @@ func firstTaken(ctx context.Context, object *v1alpha2.NginxOperator, field mutat
 		if last = suite.admin.Update(ctx, tried, client.DryRunAll); last != nil {
 			continue
 		}
-		var refused []v1alpha2.Blocker
-		if refused, last = planner.Check(ctx, tried); last == nil && len(refused) == 0 {
+		planned, err := planner.PlanInstance(ctx, tried, nil)
+		if err == nil && len(planned.BlockedBy) == 0 {
 			return spec, nil
 		}
-		last = errors.Join(last, fmt.Errorf("the operator could not apply it: %v", refused))
+		last = errors.Join(err, fmt.Errorf("the operator could not apply it: %v", planned.BlockedBy))
 	}
 	return nil, last
 }

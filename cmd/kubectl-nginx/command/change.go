@@ -21,7 +21,6 @@ import (
 // fieldOwner is the field manager of restart, pause, resume, and rollback.
 const fieldOwner = client.FieldOwner("kubectl-nginx")
 
-// waitFlags are the flags that wait for the result of a change.
 type waitFlags struct {
 	wait    bool
 	timeout time.Duration
@@ -46,8 +45,7 @@ the current time, and changes nothing else. This also retries a change that was 
 			return fmt.Errorf("NginxOperator %q is paused, so Pods cannot be restarted. Resume it first: kubectl nginx resume %s",
 				object.Name, object.Name)
 		}
-		now := time.Now().UTC().Format(time.RFC3339)
-		if err := connected.setField(ctx, object, "forceRedeploy", now); err != nil {
+		if err := connected.setField(ctx, object, "forceRedeploy", time.Now().UTC().Format(time.RFC3339)); err != nil {
 			return err
 		}
 		return c.done(ctx, connected, object, "restarted", &waiting)
@@ -63,22 +61,18 @@ func newPause(c *cli, pause bool) *cobra.Command {
 		Short: "Stop the operator from changing an instance",
 		Long:  "Stop the operator from changing or restoring the child objects of an instance. It keeps reporting status.",
 	}
-	word := "paused"
+	word, unchanged := "paused", "already paused"
+	var value any = true
 	waiting := waitFlags{}
 	if !pause {
-		word = "resumed"
+		word, unchanged, value = "resumed", "not paused", nil // null removes the field
 		cmd.Use, cmd.Short = "resume NAME", "Let the operator manage a paused instance again"
 		cmd.Long = "Let the operator apply pending changes of a paused instance, and manage it again."
 		waiting.add(cmd)
 	}
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		if object.Spec.Paused == pause {
-			state := map[bool]string{true: "already paused", false: "not paused"}[pause]
-			return fmt.Errorf("NginxOperator %q is %s", object.Name, state)
-		}
-		var value any // null removes the field
-		if pause {
-			value = true
+			return fmt.Errorf("NginxOperator %q is %s", object.Name, unchanged)
 		}
 		if err := connected.setField(ctx, object, "paused", value); err != nil {
 			return err
@@ -113,37 +107,37 @@ func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.
 	return err
 }
 
-// waitUntilReady waits until the generation of an object is Ready. It returns the message of the
-// Ready condition.
+// waitUntilReady returns the message of the Ready condition.
 func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxOperator, timeout time.Duration) (string, error) {
-	last := "the operator has not seen the change yet"
+	message := "the operator has not seen the change yet"
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		now, err := c.instance(ctx, object.Name)
+		current, err := c.instance(ctx, object.Name)
 		if err != nil {
 			return false, err
 		}
-		if now.UID != object.UID {
+		if current.UID != object.UID {
 			return false, errors.New("the NginxOperator was deleted while waiting")
 		}
-		if now.Status.ObservedGeneration < object.Generation {
+		if current.Status.ObservedGeneration < object.Generation {
 			return false, nil
 		}
-		if ready := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionReady); ready != nil {
-			last = ready.Message
+
+		if ready := meta.FindStatusCondition(current.Status.Conditions, v1alpha2.ConditionReady); ready != nil {
+			message = ready.Message
 			if ready.Status == metav1.ConditionTrue {
 				return true, nil
 			}
 		}
-		degraded := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionDegraded)
+		degraded := meta.FindStatusCondition(current.Status.Conditions, v1alpha2.ConditionDegraded)
 		if degraded != nil && degraded.Status == metav1.ConditionTrue {
 			return false, fmt.Errorf("NginxOperator %q is Degraded: %s: %s", object.Name, degraded.Reason, printer.Line(degraded.Message))
 		}
 		return false, nil
 	})
 	if err != nil && ctx.Err() != nil { // a canceled request has more than one kind of error
-		err = fmt.Errorf("timed out waiting for NginxOperator %q to be ready: %s", object.Name, printer.Line(last))
+		err = fmt.Errorf("timed out waiting for NginxOperator %q to be ready: %s", object.Name, printer.Line(message))
 	}
-	return last, err
+	return message, err
 }

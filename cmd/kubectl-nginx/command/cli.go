@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -27,7 +26,7 @@ type cli struct {
 func (c *cli) onInstance(cmd *cobra.Command, do func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error) {
 	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), c.completeNames
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		connected, err := c.connect(c.warnings())
+		connected, err := c.connect(c.warn)
 		if err != nil {
 			return err
 		}
@@ -39,13 +38,12 @@ func (c *cli) onInstance(cmd *cobra.Command, do func(ctx context.Context, connec
 	}
 }
 
-// completeNames completes the names of instances.
 func (c *cli) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	connected, err := c.connect(rest.NoWarnings{})
+	connected, err := c.connect(func(string) {})
 	if err == nil {
 		err = connected.eachInstance(cmd.Context(), selection{}, func(object *v1alpha2.NginxOperator) error {
 			names = append(names, object.Name)

@@ -19,8 +19,7 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// Exit codes. Errors have the code of kubectl. Commands that compare have the codes of kubectl
-// diff.
+// Exit codes: those of kubectl, and those of kubectl diff for commands that compare.
 const (
 	exitError          = 1
 	exitDifferences    = 1
@@ -72,7 +71,6 @@ func newRoot(c *cli) *cobra.Command {
 	return root
 }
 
-// message returns the text of an error as kubectl prints it.
 func message(err error) string {
 	var status apierrors.APIStatus
 	var unreachable *url.Error

@@ -53,31 +53,32 @@ func (c *cli) showConfig(
 	if err != nil {
 		return err
 	}
-	declared := ""
+	declared, paint := "", printer.Painter{}
 	if differs {
+		paint = printer.PainterOf(c.Out)
 		if declared, err = declaredConfig(ctx, planner, object); err != nil {
 			return err
 		}
 	}
-	found := false
-	for _, configMap := range slices.Sorted(maps.Keys(running)) {
-		text, err := connected.configText(ctx, object, configMap)
-		if err != nil {
+
+	isEqual := true
+	for _, name := range slices.Sorted(maps.Keys(running)) {
+		configMap := &corev1.ConfigMap{}
+		if err := connected.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, configMap); err != nil {
 			return err
 		}
-		pods := strings.Join(running[configMap], ", ")
+		text, pods := dump(configMap), strings.Join(running[name], ", ")
 		if !differs {
-			text = fmt.Sprintf("# ConfigMap %s, Pods %s\n%s", configMap, pods, text)
+			text = fmt.Sprintf("# ConfigMap %s, Pods %s\n%s", name, pods, text)
 		} else if text, err = preview.Diff("running in "+pods, text, "declared", declared); err != nil {
 			return err
 		}
-		found = found || text != ""
-		paint := printer.Painter{On: differs && printer.PainterOf(c.Out).On}
+		isEqual = isEqual && text == ""
 		if _, err := fmt.Fprint(c.Out, preview.Colored(text, paint)); err != nil {
 			return err
 		}
 	}
-	if differs && found {
+	if differs && !isEqual {
 		return errDiffer
 	}
 	return nil
@@ -89,35 +90,30 @@ func (c *connection) configs(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return nil, err
 	}
-	out := map[string][]string{}
+	running := map[string][]string{}
 	for i := range pods {
 		ended := pods[i].Status.Phase == corev1.PodFailed || pods[i].Status.Phase == corev1.PodSucceeded
 		if config := preview.ConfigOf(&pods[i].Spec); config != "" && !ended {
-			out[config] = append(out[config], pods[i].Name)
+			running[config] = append(running[config], pods[i].Name)
 		}
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: kubectl nginx status %s", object.Name, object.Name)
+	if len(running) == 0 {
+		return nil, noPods(object.Name)
 	}
-	return out, nil
+	return running, nil
 }
 
-// configText returns the configuration in a ConfigMap.
-func (c *connection) configText(ctx context.Context, object *v1alpha2.NginxOperator, name string) (string, error) {
-	configMap := &corev1.ConfigMap{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, configMap); err != nil {
-		return "", err
-	}
-	return dump(configMap.Data), nil
+func noPods(name string) error {
+	return fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: kubectl nginx status %s", name, name)
 }
 
-// dump returns the files of a configuration in the format of nginx -T.
-func dump(files map[string]string) string {
-	var out strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&out, "# configuration file %s:\n%s\n", path.Join(nginxconf.Directory, name), strings.TrimSuffix(files[name], "\n"))
+func dump(configMap *corev1.ConfigMap) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(configMap.Data)) {
+		content := strings.TrimSuffix(configMap.Data[name], "\n")
+		fmt.Fprintf(&text, "# configuration file %s:\n%s\n", path.Join(nginxconf.Directory, name), content)
 	}
-	return out.String()
+	return text.String()
 }
 
 // declaredConfig returns the configuration of the spec in the format of dump.
@@ -131,17 +127,9 @@ func declaredConfig(ctx context.Context, planner *preview.Planner, object *v1alp
 			printer.Line(blockers[0].Reason), printer.Line(blockers[0].Message))
 	}
 	for _, child := range children {
-		configMap, ok := child.(*corev1.ConfigMap)
-		if _, isConfig := files(configMap)[nginxconf.MainFile]; ok && isConfig {
-			return dump(configMap.Data), nil
+		if configMap, ok := child.(*corev1.ConfigMap); ok && configMap.Data[nginxconf.MainFile] != "" {
+			return dump(configMap), nil
 		}
 	}
 	return "", fmt.Errorf("the spec of NginxOperator %q has no configuration", object.Name)
-}
-
-func files(configMap *corev1.ConfigMap) map[string]string {
-	if configMap == nil {
-		return nil
-	}
-	return configMap.Data
 }

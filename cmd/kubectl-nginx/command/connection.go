@@ -2,37 +2,44 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// connection is a cluster and a namespace in it.
 type connection struct {
 	client.Client
 
-	config    *rest.Config
+	core      kubernetes.Interface
 	namespace string
 	// enforced is true if a flag sets the namespace: an object with another namespace is an error.
 	enforced bool
 }
 
-// connect returns a client for the cluster of the kubeconfig flags. The handler gets the API
-// server's warnings.
-func (c *cli) connect(warnings rest.WarningHandler) (*connection, error) {
+// connect returns a client for the cluster of the kubeconfig flags. warn gets each warning of the
+// API server once.
+func (c *cli) connect(warn func(text string)) (*connection, error) {
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.WarningHandler = warnings
+	config.WarningHandler = &warnings{warn: warn}
 	config.QPS = -1 // the API server's priority and fairness limits the rate
+
 	mapper, err := c.kube.ToRESTMapper()
 	if err != nil {
 		return nil, err
@@ -41,56 +48,58 @@ func (c *cli) connect(warnings rest.WarningHandler) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := client.New(config, client.Options{Scheme: scheme.New(), Mapper: mapper})
-	return &connection{found, config, namespace, enforced}, err
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := client.New(config, client.Options{Scheme: scheme.New(), Mapper: mapper})
+	return &connection{cluster, core, namespace, enforced}, err
 }
 
-// instance reads an instance.
+func (c *cli) warn(text string) {
+	_, _ = fmt.Fprintln(c.ErrOut, printer.PainterOf(c.ErrOut).Paint(printer.Yellow, "Warning:"), printer.Line(text))
+}
+
+// warnings calls a function with each warning of the API server, once.
+type warnings struct {
+	warn func(text string)
+
+	mu   sync.Mutex
+	seen []string
+}
+
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code == 299 && text != "" && !slices.Contains(w.seen, text) {
+		w.seen = append(w.seen, text)
+		w.warn(text)
+	}
+}
+
 func (c *connection) instance(ctx context.Context, name string) (*v1alpha2.NginxOperator, error) {
-	out := &v1alpha2.NginxOperator{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, out)
-	return out, err
+	object := &v1alpha2.NginxOperator{}
+	return object, c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, object)
 }
 
-// chunk is the number of objects per list request.
-const chunk = 500
-
-// eachInstance calls the function with each selected instance of the namespace, or of all
-// namespaces.
+// eachInstance calls the function with each selected instance.
 func (c *connection) eachInstance(ctx context.Context, which selection, do func(*v1alpha2.NginxOperator) error) error {
-	options := &client.ListOptions{Limit: chunk, Raw: &metav1.ListOptions{LabelSelector: which.labels}}
-	if !which.all {
-		options.Namespace = c.namespace
+	namespace := c.namespace
+	if which.all {
+		namespace = metav1.NamespaceAll
 	}
-	for {
+	pages := pager.New(func(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
 		list := &v1alpha2.NginxOperatorList{}
-		if err := c.List(ctx, list, options); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			if err := do(&list.Items[i]); err != nil {
-				return err
-			}
-		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return nil
-		}
-	}
+		options := &client.ListOptions{Namespace: namespace, Limit: page.Limit, Continue: page.Continue, Raw: &page}
+		return list, c.List(ctx, list, options)
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: which.labels}, func(object runtime.Object) error {
+		return do(object.(*v1alpha2.NginxOperator))
+	})
 }
 
-// pods lists the Pods of an instance.
 func (c *connection) pods(ctx context.Context, object *v1alpha2.NginxOperator) ([]corev1.Pod, error) {
-	var out []corev1.Pod
-	options := &client.ListOptions{Namespace: object.Namespace, Limit: chunk}
-	client.MatchingLabels(wellknown.Selector(object.Name)).ApplyToList(options)
-	for {
-		list := &corev1.PodList{}
-		if err := c.List(ctx, list, options); err != nil {
-			return nil, err
-		}
-		out = append(out, list.Items...)
-		if options.Continue = list.Continue; options.Continue == "" {
-			return out, nil
-		}
-	}
+	list := &corev1.PodList{}
+	err := c.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
+	return list.Items, err
 }

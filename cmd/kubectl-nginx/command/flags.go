@@ -6,17 +6,21 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// selection has the flags -A and -l of commands that accept a name, or else select instances.
+// selection has the flags of commands that accept a name, or else select instances with -A and -l.
 type selection struct {
+	format output
 	all    bool
 	labels string
 }
 
 func (s *selection) add(cmd *cobra.Command) {
+	s.format.add(cmd)
 	cmd.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "select the instances of all namespaces")
 	cmd.Flags().StringVarP(&s.labels, "selector", "l", "", "select instances by label, for example app=web")
 }
@@ -25,7 +29,7 @@ func (s *selection) check(args []string) error {
 	if len(args) > 0 && (s.all || s.labels != "") {
 		return errors.New("a resource cannot be retrieved by name with --all-namespaces or --selector")
 	}
-	return nil
+	return s.format.check()
 }
 
 // output is the flag -o.
@@ -46,18 +50,41 @@ func (o *output) check() error {
 
 // print writes a value in the format of the flag. It reports whether the flag is set.
 func (o *output) print(to io.Writer, value any) (bool, error) {
-	if *o == "" {
+	encode := printer.YAML
+	switch *o {
+	case "":
 		return false, nil
+	case "json":
+		encode = printer.JSON
 	}
-	var raw []byte
-	var err error
-	if *o == "json" {
-		raw, err = printer.JSON(value)
-	} else {
-		raw, err = printer.YAML(value)
-	}
+	raw, err := encode(value)
 	if err == nil {
 		_, err = to.Write(raw)
 	}
 	return true, err
+}
+
+// files is the flag -f, which is required.
+type files []string
+
+func (f *files) add(cmd *cobra.Command) {
+	const usage = "files, directories, or URLs with manifests; - for standard input"
+	cmd.Flags().StringSliceVarP((*[]string)(f), "filename", "f", nil, usage)
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if len(*f) == 0 {
+			return errors.New("must specify -f")
+		}
+		return nil
+	}
+}
+
+// read returns the manifests. If enforced is true, another namespace is an error.
+func (f *files) read(builder *resource.Builder, enforced bool) ([]*unstructured.Unstructured, error) {
+	options := &resource.FilenameOptions{Filenames: *f}
+	infos, err := builder.Unstructured().FilenameParam(enforced, options).Flatten().Do().Infos()
+	var manifests []*unstructured.Unstructured
+	for _, info := range infos {
+		manifests = append(manifests, info.Object.(*unstructured.Unstructured))
+	}
+	return manifests, err
 }

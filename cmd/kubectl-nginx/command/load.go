@@ -11,41 +11,39 @@ import (
 type Load struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Pod is the name of the Pod, or "" for a sum over Pods. Pods is then the number of Pods that
-	// answered.
+	// Pod is the name of the Pod, or "" for a sum. Pods is then the number of Pods that answered.
 	Pod  string `json:"pod,omitempty"`
 	Pods int    `json:"pods,omitempty"`
 	// RequestsPerSecond is the rate between two scrapes. It includes probes and scrapes.
 	RequestsPerSecond float64 `json:"requestsPerSecond"`
-	// Active is the number of connections. On Reading connections, nginx reads a request. On
-	// Writing connections, it writes a response. Waiting connections are idle.
+	// Active is the number of connections. Waiting connections are idle.
 	Active  int64 `json:"active"`
 	Reading int64 `json:"reading"`
 	Writing int64 `json:"writing"`
 	Waiting int64 `json:"waiting"`
-	// Dropped is the number of connections that nginx closed since its start because
-	// worker_connections were used up.
+	// Dropped counts connections that nginx closed because worker_connections were used up.
 	Dropped int64 `json:"dropped"`
 }
 
 // sums returns the sum over the Pods of each instance. Pods of an instance must be adjacent.
 func sums(loads []Load) []Load {
-	var out []Load
+	var sums []Load
 	for _, load := range loads {
-		if last := len(out) - 1; last < 0 || out[last].Namespace != load.Namespace || out[last].Name != load.Name {
-			out = append(out, Load{Namespace: load.Namespace, Name: load.Name})
+		if last := len(sums) - 1; last < 0 || sums[last].Namespace != load.Namespace || sums[last].Name != load.Name {
+			sums = append(sums, Load{Namespace: load.Namespace, Name: load.Name})
 		}
-		sum := &out[len(out)-1]
+		sum := &sums[len(sums)-1]
 		sum.Pods++
 		sum.RequestsPerSecond += load.RequestsPerSecond
-		sum.Active, sum.Reading, sum.Writing, sum.Waiting = sum.Active+load.Active, sum.Reading+load.Reading, sum.Writing+load.Writing,
-			sum.Waiting+load.Waiting
+		sum.Active += load.Active
+		sum.Reading += load.Reading
+		sum.Writing += load.Writing
+		sum.Waiting += load.Waiting
 		sum.Dropped += load.Dropped
 	}
-	return out
+	return sums
 }
 
-// printLoads prints a row for each load.
 func (c *cli) printLoads(loads []Load, format *output) error {
 	list := struct {
 		Items []Load `json:"items"`

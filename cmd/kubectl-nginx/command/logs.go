@@ -2,16 +2,16 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -22,7 +22,6 @@ import (
 // maxFollowed is the maximum number of Pods to follow. Each needs a connection to the API server.
 const maxFollowed = 50
 
-// logFlags are flags of kubectl logs.
 type logFlags struct {
 	follow, timestamps, previous bool
 	tail                         int64
@@ -53,14 +52,16 @@ follows the Pods that exist at the start, and merges their lines as they arrive.
 }
 
 func (f *logFlags) options() *corev1.PodLogOptions {
-	out := &corev1.PodLogOptions{Container: f.container, Follow: f.follow, Timestamps: f.timestamps, Previous: f.previous}
+	options := &corev1.PodLogOptions{
+		Container: f.container, Follow: f.follow, Timestamps: f.timestamps, Previous: f.previous,
+	}
 	if f.tail >= 0 {
-		out.TailLines = &f.tail
+		options.TailLines = &f.tail
 	}
 	if f.since > 0 {
-		out.SinceSeconds = ptr.To(max(1, int64(f.since.Round(time.Second)/time.Second)))
+		options.SinceSeconds = ptr.To(max(1, int64(f.since.Round(time.Second)/time.Second)))
 	}
-	return out
+	return options
 }
 
 func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator, flags *logFlags) error {
@@ -70,37 +71,30 @@ func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.
 		return err
 	}
 	if len(pods) == 0 {
-		return fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: kubectl nginx status %s", name, name)
+		return noPods(name)
 	}
 	if flags.follow && len(pods) > maxFollowed {
 		return fmt.Errorf("NginxOperator %q has %d Pods, and --follow supports at most %d. Remove --follow", name, len(pods), maxFollowed)
 	}
-	clients, err := kubernetes.NewForConfig(connected.config)
-	if err != nil {
-		return err
+
+	var group errgroup.Group
+	if !flags.follow {
+		group.SetLimit(1) // one log after the other
 	}
-	merged := &merged{to: c.Out}
 	errs := make([]error, len(pods))
-	var wait sync.WaitGroup
 	for i := range pods {
-		read := func() {
-			request := clients.CoreV1().Pods(pods[i].Namespace).GetLogs(pods[i].Name, flags.options())
-			stream, err := request.Stream(ctx)
+		group.Go(func() error {
+			stream, err := connected.core.CoreV1().Pods(pods[i].Namespace).GetLogs(pods[i].Name, flags.options()).Stream(ctx)
 			if err == nil {
-				err = merged.copy(stream, prefix(pods[i].Name, flags.container, i, printer.PainterOf(c.Out)))
+				err = copyLines(c.Out, stream, prefix(pods[i].Name, flags.container, i, printer.PainterOf(c.Out)))
 			}
 			if err != nil && ctx.Err() == nil {
 				errs[i] = fmt.Errorf("failed to read the log of Pod %s: %w", pods[i].Name, err)
 			}
-		}
-		if flags.follow {
-			wait.Go(read)
-		} else {
-			read()
-		}
+			return nil
+		})
 	}
-	wait.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, group.Wait())...)
 }
 
 // prefix returns the prefix of the lines of a Pod, as in kubectl logs --prefix.
@@ -112,39 +106,22 @@ func prefix(pod, container string, number int, paint printer.Painter) string {
 // maxLine is the maximum length of a line. The rest of a longer line is printed as another line.
 const maxLine = 64 << 10
 
-// merged writes whole lines of several sources.
-type merged struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-// copy writes all lines of a source with a prefix, and closes it.
-func (m *merged) copy(from io.ReadCloser, prefix string) (err error) {
+// copyLines writes each line of a source with a prefix, in one Write, and closes the source.
+func copyLines(to io.Writer, from io.ReadCloser, prefix string) (err error) {
 	defer func() { err = errors.Join(err, from.Close()) }()
 	reader := bufio.NewReaderSize(from, maxLine)
 	for {
-		line, err := reader.ReadSlice('\n')
+		line, errRead := reader.ReadSlice('\n')
 		if len(line) > 0 {
-			if writeErr := m.line(prefix, line); writeErr != nil {
-				return writeErr
+			if _, err := fmt.Fprintf(to, "%s%s\n", prefix, bytes.TrimSuffix(line, []byte("\n"))); err != nil {
+				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(errRead, io.EOF) {
 			return nil
 		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return err
+		if errRead != nil && !errors.Is(errRead, bufio.ErrBufferFull) {
+			return errRead
 		}
 	}
-}
-
-func (m *merged) line(prefix string, line []byte) error {
-	end := ""
-	if line[len(line)-1] != '\n' {
-		end = "\n"
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, err := fmt.Fprintf(m.to, "%s%s%s", prefix, line, end)
-	return err
 }

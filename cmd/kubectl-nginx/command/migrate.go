@@ -1,17 +1,16 @@
 package command
 
 import (
-	"errors"
+	"bytes"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/migrate"
 )
 
 func newMigrate(c *cli) *cobra.Command {
-	var files []string
+	var from files
 	var name string
 	cmd := &cobra.Command{
 		Use:   "migrate -f FILENAME",
@@ -23,11 +22,8 @@ cluster.`,
 		Example: "  kubectl nginx migrate -f shop.yaml > shop-web.yaml\n" +
 			"  kubectl get deployment/shop configmap/shop service/shop -o yaml | kubectl nginx migrate -f -",
 		Args: cobra.NoArgs,
-		RunE: func(_ *cobra.Command, _ []string) error {
-			if len(files) == 0 {
-				return errors.New("must specify -f")
-			}
-			manifests, err := c.readLocally(files)
+		RunE: func(*cobra.Command, []string) error {
+			manifests, err := from.read(resource.NewLocalBuilder(), false)
 			if err != nil {
 				return err
 			}
@@ -35,40 +31,20 @@ cluster.`,
 			if err != nil {
 				return err
 			}
+
+			var documents [][]byte
 			for i := range results {
-				if err := c.writeResult(&results[i], i > 0); err != nil {
+				document, err := results[i].YAML()
+				if err != nil {
 					return err
 				}
+				documents = append(documents, document)
 			}
-			return nil
+			_, err = c.Out.Write(bytes.Join(documents, []byte("---\n")))
+			return err
 		},
 	}
-	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "files, directories, or URLs with manifests; - for standard input")
+	from.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", `name of the NginxOperator (default: the name of the workload with the suffix -web)`)
 	return cmd
-}
-
-func (c *cli) writeResult(result *migrate.Result, separated bool) error {
-	raw, err := result.YAML()
-	if separated {
-		raw = append([]byte("---\n"), raw...)
-	}
-	if err == nil {
-		_, err = c.Out.Write(raw)
-	}
-	return err
-}
-
-// readLocally returns the manifests in files. It does not connect to a cluster.
-func (c *cli) readLocally(files []string) ([]*unstructured.Unstructured, error) {
-	found := resource.NewLocalBuilder().Unstructured().FilenameParam(false, &resource.FilenameOptions{Filenames: files}).Flatten().Do()
-	infos, err := found.Infos()
-	if err != nil {
-		return nil, err
-	}
-	var out []*unstructured.Unstructured
-	for _, info := range infos {
-		out = append(out, info.Object.(*unstructured.Unstructured))
-	}
-	return out, nil
 }

@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
@@ -15,7 +13,7 @@ import (
 func newPlan(c *cli) *cobra.Command {
 	var format output
 	planner := &preview.Planner{}
-	var files []string
+	var from files
 	cmd := &cobra.Command{
 		Use:         "plan -f FILENAME",
 		Annotations: map[string]string{comparing: "true"},
@@ -36,15 +34,12 @@ an error or if admission rejects an object.`,
 			if err := format.check(); err != nil {
 				return err
 			}
-			if len(files) == 0 {
-				return errors.New("must specify -f")
-			}
-			return c.plan(cmd.Context(), planner, files, &format)
+			return c.plan(cmd.Context(), planner, from, &format)
 		},
 	}
 	format.add(cmd)
+	from.add(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&files, "filename", "f", nil, "files, directories, or URLs with manifests; - for standard input")
 	flags.BoolVar(&planner.Apply.ServerSide, "server-side", false, "apply on the server, as kubectl apply --server-side does")
 	flags.StringVar(&planner.Apply.FieldManager, "field-manager", "kubectl", "name of the field manager, with --server-side")
 	flags.BoolVar(&planner.Apply.ForceConflicts, "force-conflicts", false, "overwrite fields of other field managers, with --server-side")
@@ -53,25 +48,28 @@ an error or if admission rejects an object.`,
 	return cmd
 }
 
-func (c *cli) plan(ctx context.Context, planner *preview.Planner, files []string, format *output) error {
-	warnings := &collected{}
-	connected, err := c.connect(warnings)
+func (c *cli) plan(ctx context.Context, planner *preview.Planner, from files, format *output) error {
+	var warnings []string
+	connected, err := c.connect(func(text string) { warnings = append(warnings, text) })
 	if err != nil {
 		return err
 	}
+	builder := resource.NewBuilder(c.kube).NamespaceParam(connected.namespace).DefaultNamespace()
+	manifests, err := from.read(builder, connected.enforced)
+	if err != nil {
+		return err
+	}
+
 	planner.Client = connected
-	manifests, err := c.read(connected, files)
-	if err != nil {
-		return err
-	}
 	plan, err := planner.Plan(ctx, manifests)
 	if err != nil {
-		for _, warning := range warnings.all {
+		for _, warning := range warnings {
 			c.warn(warning)
 		}
 		return err
 	}
-	plan.Warnings = warnings.all
+
+	plan.Warnings = warnings
 	printed, err := format.print(c.Out, plan)
 	if !printed {
 		err = plan.Render(c.Out, printer.PainterOf(c.Out))
@@ -80,20 +78,4 @@ func (c *cli) plan(ctx context.Context, planner *preview.Planner, files []string
 		err = errDiffer
 	}
 	return err
-}
-
-// read returns the manifests in files. Manifests without a namespace get the namespace of the
-// flags.
-func (c *cli) read(connected *connection, files []string) ([]*unstructured.Unstructured, error) {
-	found := resource.NewBuilder(c.kube).Unstructured().NamespaceParam(connected.namespace).DefaultNamespace().
-		FilenameParam(connected.enforced, &resource.FilenameOptions{Filenames: files}).Flatten().Do()
-	infos, err := found.Infos()
-	if err != nil {
-		return nil, err
-	}
-	var out []*unstructured.Unstructured
-	for _, info := range infos {
-		out = append(out, info.Object.(*unstructured.Unstructured))
-	}
-	return out, nil
 }

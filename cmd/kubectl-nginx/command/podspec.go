@@ -11,7 +11,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// podSpec is the part of a spec that reaches the Pods.
+// podSpec is the part of a spec that reaches the Pods. fields can have more than this release knows.
 type podSpec struct {
 	fields map[string]any
 	typed  v1alpha2.NginxOperatorSpec
@@ -19,76 +19,70 @@ type podSpec struct {
 	service []corev1.ServicePort
 }
 
-// retained are the fields of a spec that do not reach the Pods.
-var retained = []string{"replicas", "autoscaling", "paused", "rollout", "service", "networkPolicy", "expose"}
-
-// spec returns the spec of a live object with the part that reaches the Pods.
+// spec completes the fields with those of a live object that do not reach the Pods.
 func (p podSpec) spec(live *unstructured.Unstructured) map[string]any {
-	now, _, _ := unstructured.NestedMap(live.Object, "spec")
-	out := (&unstructured.Unstructured{Object: p.fields}).DeepCopy().Object
-	for _, field := range retained {
-		if value, found := now[field]; found {
-			out[field] = value
-		}
-	}
-	if ports, found := out["ports"].([]any); found {
-		out["ports"] = p.named(ports)
-	}
-	restoreNodePorts(out["tls"], now["tls"])
-	if monitoring, found := out["monitoring"].(map[string]any); found {
-		before, _ := now["monitoring"].(map[string]any)
-		for _, field := range []string{"podMonitor", "alerts"} {
-			if value, found := before[field]; found {
-				monitoring[field] = value
+	current, _, _ := unstructured.NestedMap(live.Object, "spec")
+	retain(p.fields, current, "replicas", "autoscaling", "paused", "rollout", "service", "networkPolicy", "expose")
+	p.restorePorts()
+	for _, tls := range listOf(p.fields["tls"]) {
+		for _, other := range listOf(current["tls"]) {
+			if other["secretName"] == tls["secretName"] {
+				retain(tls, other, "nodePort")
 			}
 		}
 	}
-	others := slices.DeleteFunc(listOf(now["patches"]), func(patch any) bool {
-		kind, _, _ := unstructured.NestedString(patch.(map[string]any), "target", "kind")
-		return kind == "Deployment"
-	})
-	if patches := append(listOf(out["patches"]), others...); len(patches) > 0 {
-		out["patches"] = patches
+	if monitoring, isSet := p.fields["monitoring"].(map[string]any); isSet {
+		before, _ := current["monitoring"].(map[string]any)
+		retain(monitoring, before, "podMonitor", "alerts")
 	}
-	return out
+
+	patches, _ := p.fields["patches"].([]any)
+	for _, patch := range listOf(current["patches"]) {
+		if kind, _, _ := unstructured.NestedString(patch, "target", "kind"); kind != "Deployment" {
+			patches = append(patches, patch)
+		}
+	}
+	if len(patches) > 0 {
+		p.fields["patches"] = patches
+	}
+	return p.fields
 }
 
-// named returns ports with the names, protocols, and node ports of the Service.
-func (p podSpec) named(ports []any) []any {
-	for i, port := range ports {
-		fields := port.(map[string]any)
+func retain(into, live map[string]any, names ...string) {
+	for _, name := range names {
+		if value, isSet := live[name]; isSet {
+			into[name] = value
+		}
+	}
+}
+
+// restorePorts sets the names, protocols, and node ports of the Service.
+func (p podSpec) restorePorts() {
+	for i, port := range listOf(p.fields["ports"]) {
 		number := p.typed.Ports[i].Port
-		at := slices.IndexFunc(p.service, func(one corev1.ServicePort) bool { return one.Port == number })
+		at := slices.IndexFunc(p.service, func(declared corev1.ServicePort) bool { return declared.Port == number })
 		if at < 0 {
-			fields["name"] = fmt.Sprintf("p-%d", number)
+			port["name"] = fmt.Sprintf("p-%d", number)
 			continue
 		}
 		declared := p.service[at]
-		fields["name"] = declared.Name
+		port["name"] = declared.Name
 		if protocol := ptr.Deref(declared.AppProtocol, ""); protocol != "" {
-			fields["appProtocol"] = protocol
+			port["appProtocol"] = protocol
 		}
 		if declared.NodePort != 0 {
-			fields["nodePort"] = int64(declared.NodePort)
-		}
-	}
-	return ports
-}
-
-// restoreNodePorts sets the node ports of the same certificates.
-func restoreNodePorts(tls, now any) {
-	for _, one := range listOf(tls) {
-		for _, other := range listOf(now) {
-			restored, _ := one.(map[string]any)
-			live, _ := other.(map[string]any)
-			if nodePort, found := live["nodePort"]; found && live["secretName"] == restored["secretName"] {
-				restored["nodePort"] = nodePort
-			}
+			port["nodePort"] = int64(declared.NodePort)
 		}
 	}
 }
 
-func listOf(value any) []any {
+// listOf returns the objects of a list.
+func listOf(value any) []map[string]any {
+	var objects []map[string]any
 	list, _ := value.([]any)
-	return slices.Clone(list)
+	for _, item := range list {
+		object, _ := item.(map[string]any)
+		objects = append(objects, object)
+	}
+	return objects
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
+	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/revision"
 )
 
@@ -58,11 +58,13 @@ func (c *cli) rollback(
 	if err := connected.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
 		return err
 	}
-	planned := live.DeepCopy()
-	planned.Object["spec"] = restored.spec(live)
+	desired := live.DeepCopy() // its resourceVersion makes a concurrent change a conflict
+	desired.Object["spec"] = restored.spec(live)
+	planned := desired.DeepCopy()
 	if err := connected.Update(ctx, planned, fieldOwner, client.DryRunAll); err != nil {
 		return err
 	}
+
 	change, err := preview.Compare(live, planned)
 	if err != nil {
 		return err
@@ -73,8 +75,8 @@ func (c *cli) rollback(
 	if change == "" {
 		return alreadyGood(object)
 	}
-	for _, one := range configMapsOf(&restored.typed) {
-		c.warn(one + " is referenced by that revision and is not rolled back")
+	for _, name := range inputs.Indexes()[inputs.ConfigMapIndex](&v1alpha2.NginxOperator{Spec: restored.typed}) {
+		c.warn("ConfigMap " + name + " is referenced by that revision and is not rolled back")
 	}
 	if dryRun {
 		return c.done(ctx, connected, object, "rolled back (server dry run)", &waitFlags{})
@@ -82,12 +84,11 @@ func (c *cli) rollback(
 	if !yes && !c.confirmed("Roll back to this spec?") {
 		return errors.New("not confirmed, nothing was changed")
 	}
-	planned = live.DeepCopy() // its resourceVersion makes a concurrent change a conflict
-	planned.Object["spec"] = restored.spec(live)
-	if err := connected.Update(ctx, planned, fieldOwner); err != nil {
+
+	if err := connected.Update(ctx, desired, fieldOwner); err != nil {
 		return err
 	}
-	object.Generation = planned.GetGeneration()
+	object.Generation = desired.GetGeneration()
 	return c.done(ctx, connected, object, "rolled back", waiting)
 }
 
@@ -97,58 +98,36 @@ func alreadyGood(object *v1alpha2.NginxOperator) error {
 }
 
 // inEffect returns the spec of the Pods that are in effect, as far as it reaches them.
-func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperator) (out podSpec, err error) {
+func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperator) (restored podSpec, err error) {
 	reference := object.Status.StoredRevision
 	switch {
 	case object.Status.LastGoodRevision == nil:
-		return out, fmt.Errorf("NginxOperator %q has no last good revision: its replicas have never all been ready", object.Name)
+		return restored, fmt.Errorf("NginxOperator %q has no last good revision: its replicas have never all been ready", object.Name)
 	case reference == nil:
-		return out, alreadyGood(object)
+		return restored, alreadyGood(object)
 	}
 	stored := &appsv1.ControllerRevision{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: reference.Name}, stored); err != nil {
-		return out, err
+		return restored, err
 	}
+
 	spec, children, err := revision.SpecOf(stored.Data.Raw, reference.Hash)
 	if err == nil && spec == nil {
 		err = errors.New("it does not have the spec, which was too large, or was declared under a release before 0.8.0: " +
 			"apply the earlier spec from your version control")
 	}
 	if err == nil {
-		err = errors.Join(json.Unmarshal(spec, &out.typed), json.Unmarshal(spec, &out.fields))
+		err = errors.Join(json.Unmarshal(spec, &restored.typed), json.Unmarshal(spec, &restored.fields))
 	}
 	if err != nil {
-		return out, fmt.Errorf("failed to read ControllerRevision %q: %w", reference.Name, err)
+		return restored, fmt.Errorf("failed to read ControllerRevision %q: %w", reference.Name, err)
 	}
 	if service := revision.ChildOf[*corev1.Service](children); service != nil {
-		out.service = service.Spec.Ports
+		restored.service = service.Spec.Ports
 	}
-	return out, nil
+	return restored, nil
 }
 
-// configMapsOf returns the ConfigMaps that a spec references.
-func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []string {
-	var out []string
-	add := func(name string) {
-		if text := "ConfigMap " + name; !slices.Contains(out, text) {
-			out = append(out, text)
-		}
-	}
-	if spec.Config != nil && spec.Config.ConfigMapRef != nil {
-		add(spec.Config.ConfigMapRef.Name)
-	}
-	if spec.Content != nil {
-		add(spec.Content.ConfigMapRef.Name)
-	}
-	for _, file := range spec.Files {
-		if file.ConfigMapRef != nil {
-			add(file.ConfigMapRef.Name)
-		}
-	}
-	return out
-}
-
-// confirmed asks for confirmation on the terminal, and reports whether the user confirmed.
 func (c *cli) confirmed(question string) bool {
 	_, _ = fmt.Fprintf(c.ErrOut, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.In).ReadString('\n')

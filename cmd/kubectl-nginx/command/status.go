@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,6 @@ import (
 )
 
 func newStatus(c *cli) *cobra.Command {
-	var format output
 	var which selection
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
@@ -29,23 +29,19 @@ instances, without child objects, Pods, and revisions.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := format.check(); err != nil {
-				return err
-			}
 			if err := which.check(args); err != nil {
 				return err
 			}
-			connected, err := c.connect(c.warnings())
+			connected, err := c.connect(c.warn)
 			if err != nil {
 				return err
 			}
 			if len(args) > 0 {
-				return c.statusOf(cmd.Context(), connected, args[0], &format)
+				return c.statusOf(cmd.Context(), connected, args[0], &which.format)
 			}
-			return c.statusOfAll(cmd.Context(), connected, which, &format)
+			return c.statusOfAll(cmd.Context(), connected, which)
 		},
 	}
-	format.add(cmd)
 	which.add(cmd)
 	return cmd
 }
@@ -55,70 +51,63 @@ func (c *cli) statusOf(ctx context.Context, connected *connection, name string, 
 	if err != nil {
 		return err
 	}
-	report, err := connected.report(ctx, object)
+	children := map[v1alpha2.RelatedObject]client.Object{}
+	for _, related := range object.Status.RelatedObjects {
+		child, err := connected.child(ctx, object, related)
+		if err != nil {
+			return err
+		}
+		if child != nil {
+			children[related] = child
+		}
+	}
+	pods, err := connected.pods(ctx, object)
 	if err != nil {
 		return err
 	}
+
+	report := tree.WithDetails(object, children, pods)
 	if printed, err := format.print(c.Out, report); printed {
 		return err
 	}
-	return tree.Render(c.Out, []tree.Report{report}, printer.PainterOf(c.Out), time.Now())
+	return tree.Render(c.Out, report, printer.PainterOf(c.Out), time.Now())
 }
 
 // statusOfAll prints trees as they arrive, or one JSON or YAML structure at the end.
-func (c *cli) statusOfAll(ctx context.Context, connected *connection, which selection, format *output) error {
+func (c *cli) statusOfAll(ctx context.Context, connected *connection, which selection) error {
 	list := struct {
 		Items []tree.Report `json:"items"`
 	}{Items: []tree.Report{}}
-	found := false
+	isEmpty := true
 	err := connected.eachInstance(ctx, which, func(object *v1alpha2.NginxOperator) error {
-		found = true
-		if *format != "" {
+		isEmpty = false
+		if which.format != "" {
 			list.Items = append(list.Items, tree.Of(object))
 			return nil
 		}
-		return tree.Render(c.Out, []tree.Report{tree.Of(object)}, printer.PainterOf(c.Out), time.Now())
+		return tree.Render(c.Out, tree.Of(object), printer.PainterOf(c.Out), time.Now())
 	})
 	if err != nil {
 		return err
 	}
-	if printed, err := format.print(c.Out, list); printed || found {
+
+	if printed, err := which.format.print(c.Out, list); printed || !isEmpty {
 		return err
 	}
 	where := " in " + connected.namespace + " namespace."
 	if which.all {
 		where = "."
 	}
-	_, err = c.ErrOut.Write([]byte("No resources found" + where + "\n"))
+	_, err = fmt.Fprintln(c.ErrOut, "No resources found"+where)
 	return err
 }
 
-// report reads the child objects, Pods, and revisions of an instance.
-func (c *connection) report(ctx context.Context, object *v1alpha2.NginxOperator) (tree.Report, error) {
-	children := map[v1alpha2.RelatedObject]client.Object{}
-	for _, related := range object.Status.RelatedObjects {
-		child, err := c.child(ctx, object, related)
-		if err != nil {
-			return tree.Report{}, err
-		}
-		if child != nil {
-			children[related] = child
-		}
-	}
-	pods, err := c.pods(ctx, object)
-	if err != nil {
-		return tree.Report{}, err
-	}
-	return tree.WithDetails(object, children, pods), nil
-}
-
-// child reads a child object, or only its metadata if the report needs no more. It returns nil if
-// the child does not exist.
+// child reads a child, or only its metadata if the report needs no more. It is nil if there is none.
 func (c *connection) child(ctx context.Context, object *v1alpha2.NginxOperator, related v1alpha2.RelatedObject) (client.Object, error) {
 	gvk := schema.FromAPIVersionAndKind(related.APIVersion, related.Kind)
 	var child client.Object = &metav1.PartialObjectMetadata{}
-	if made, err := c.Scheme().New(gvk); err == nil && related.Kind != "ConfigMap" {
-		child = made.(client.Object)
+	if typed, err := c.Scheme().New(gvk); err == nil && related.Kind != "ConfigMap" {
+		child = typed.(client.Object)
 	}
 	child.GetObjectKind().SetGroupVersionKind(gvk)
 	err := c.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: related.Name}, child)

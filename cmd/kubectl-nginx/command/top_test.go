@@ -14,8 +14,7 @@ import (
 )
 
 // metrics is the response of an exporter.
-const metrics = `# HELP nginx_connections_accepted Accepted client connections
-# TYPE nginx_connections_accepted counter
+const metrics = `# TYPE nginx_connections_accepted counter
 nginx_connections_accepted 12
 # TYPE nginx_connections_active gauge
 nginx_connections_active 5
@@ -36,8 +35,7 @@ nginxexporter_build_info{version="a"} 1
 nginxexporter_build_info{version="b"} 1
 `
 
-// TestLoad verifies that the load of a Pod has the gauges of the second scrape, and the rate
-// between both scrapes. Counters start at 0 when nginx restarts.
+// TestLoad verifies the gauges of the second scrape, and the rate between both scrapes.
 func TestLoad(t *testing.T) {
 	now, err := parse(strings.NewReader(metrics))
 	if err != nil {
@@ -64,8 +62,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestPrintLoads verifies that the output has a row for each Pod, or a row for all Pods of an
-// instance.
+// TestPrintLoads verifies a row for each Pod, or for all Pods of an instance.
 func TestPrintLoads(t *testing.T) {
 	loads := []Load{
 		{Namespace: "shop", Name: "web", Pod: "web-1", RequestsPerSecond: 1.25, Active: 1, Reading: 1, Writing: 1, Waiting: 1, Dropped: 1},
@@ -94,21 +91,20 @@ func TestPrintLoads(t *testing.T) {
 
 // TestRunningExporter verifies that only a running exporter of the operator is scraped.
 func TestRunningExporter(t *testing.T) {
-	pod := &corev1.Pod{}
-	pod.Spec.InitContainers = []corev1.Container{
-		{Name: "other", Ports: []corev1.ContainerPort{{ContainerPort: 80}}},
-		{Name: wellknown.ExporterContainer, Ports: []corev1.ContainerPort{{ContainerPort: 9114}}},
+	other := corev1.Container{Name: "other", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}
+	exporter := corev1.Container{Name: wellknown.ExporterContainer, Ports: []corev1.ContainerPort{{ContainerPort: 9114}}}
+	running := corev1.ContainerStatus{
+		Name: exporter.Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}
-	if got := runningExporter(pod); got != 0 {
-		t.Errorf("port %d of an exporter that does not run", got)
-	}
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: wellknown.ExporterContainer, State: running}}
-	if got := runningExporter(pod); got != 9114 {
-		t.Errorf("port %d", got)
-	}
-	pod.Spec.InitContainers = pod.Spec.InitContainers[:1]
-	if got := runningExporter(pod); got != 0 {
-		t.Errorf("port %d of another container", got)
+	for _, test := range []struct {
+		container corev1.Container
+		status    corev1.ContainerStatus
+		want      int32
+	}{{exporter, running, 9114}, {exporter, corev1.ContainerStatus{Name: exporter.Name}, 0}, {other, running, 0}} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{other, test.container}}}
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{test.status}
+		if got := runningExporter(pod); got != test.want {
+			t.Errorf("port %d, want %d", got, test.want)
+		}
 	}
 }

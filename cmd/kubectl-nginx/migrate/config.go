@@ -12,6 +12,7 @@ import (
 
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -19,8 +20,7 @@ import (
 const (
 	mainFile      = "/etc/nginx/nginx.conf"
 	confDirectory = "/etc/nginx/conf.d"
-	// bitnami is the directory of the configuration in Bitnami's image.
-	bitnami = "/opt/bitnami/nginx/conf"
+	bitnami       = "/opt/bitnami/nginx/conf"
 )
 
 // Places of the configuration in the official image and in Bitnami's: nginx.conf, and the directory
@@ -31,29 +31,24 @@ var (
 )
 
 // isConfiguration reports whether nginx in an image reads a mount as its configuration.
-func isConfiguration(one mounted) bool {
-	at := path.Clean(one.at)
+func isConfiguration(mount mounted) bool {
+	at := path.Clean(mount.at)
 	return slices.Contains(mainFiles, at) || at == path.Dir(mainFile) || slices.Contains(directories, at) ||
-		slices.Contains(directories, path.Dir(at)) && one.subPath != ""
+		slices.Contains(directories, path.Dir(at)) && mount.subPath != ""
 }
 
 // wholeFile has the parts of a complete nginx.conf.
 type wholeFile struct {
 	// directory is the directory of the file, to which nginx resolves relative includes.
 	directory string
-	// block is the content of the http block.
-	block crossplane.Directives
+	block     crossplane.Directives
 	// nginx has the directives that spec.nginx can set.
 	nginx v1alpha2.Nginx
 	// lost lists the directives without an equivalent.
 	lost []string
 }
 
-// ownDirectives are the directives of the main and events contexts that the operator sets.
-var ownDirectives = []string{"user", "pid", "daemon", "master_process"}
-
-// read parses a complete nginx.conf.
-func read(text string) (wholeFile, error) {
+func read(file, text string) (*wholeFile, error) {
 	payload, err := crossplane.Parse("nginx.conf", &crossplane.ParseOptions{
 		Open:       func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
 		SingleFile: true, ParseComments: true, SkipDirectiveContextCheck: true, SkipDirectiveArgsCheck: true,
@@ -62,47 +57,49 @@ func read(text string) (wholeFile, error) {
 		err = payload.Errors[0].Error
 	}
 	if err != nil {
-		return wholeFile{}, fmt.Errorf("failed to read nginx.conf: %w", err)
+		return nil, fmt.Errorf("failed to read nginx.conf: %w", err)
 	}
-	out := wholeFile{directory: path.Dir(mainFile)}
+
+	whole := &wholeFile{directory: path.Dir(file)}
 	for _, directive := range payload.Config[0].Parsed {
 		switch directive.Directive {
 		case "http":
-			out.block = directive.Block
+			whole.block = directive.Block
 		case "events":
 			for _, inner := range directive.Block {
-				out.main(inner)
+				whole.main(inner)
 			}
 		default:
-			out.main(directive)
+			whole.main(directive)
 		}
 	}
-	return out, nil
+	return whole, nil
 }
 
-// main converts a directive of the main or events context.
 func (f *wholeFile) main(directive *crossplane.Directive) {
-	number := func() *int32 {
-		n, err := strconv.ParseInt(strings.Join(directive.Args, ""), 10, 32)
-		if err != nil {
-			return nil
+	switch directive.Directive {
+	case "#", "user", "pid", "daemon", "master_process": // comments, and what the operator sets
+	case "worker_processes":
+		f.nginx.WorkerProcesses = numberOf(directive)
+	case "worker_connections":
+		f.nginx.WorkerConnections = numberOf(directive)
+	case "error_log":
+		if len(directive.Args) > 1 {
+			f.nginx.ErrorLogLevel = directive.Args[1]
 		}
-		out := int32(n)
-		return &out
-	}
-	switch name := directive.Directive; {
-	case directive.IsComment(), slices.Contains(ownDirectives, name):
-	case name == "worker_processes":
-		f.nginx.WorkerProcesses = number() // nil for auto, which is the default
-	case name == "worker_connections":
-		f.nginx.WorkerConnections = number()
-	case name == "error_log" && len(directive.Args) > 1:
-		f.nginx.ErrorLogLevel = directive.Args[1]
-	case name == "error_log":
 	default:
-		f.lost = append(f.lost, fmt.Sprintf(
-			"nginx.conf, line %d: %s is outside the http block, and the operator manages that part", directive.Line, name))
+		f.lost = append(f.lost, fmt.Sprintf("nginx.conf, line %d: %s is outside the http block, and the operator manages that part",
+			directive.Line, directive.Directive))
 	}
+}
+
+// numberOf returns the number of a directive, or nil for auto, which is the default.
+func numberOf(directive *crossplane.Directive) *int32 {
+	number, err := strconv.ParseInt(strings.Join(directive.Args, ""), 10, 32)
+	if err != nil {
+		return nil
+	}
+	return ptr.To(int32(number))
 }
 
 // http returns the content of the http block. It omits the includes that match one of the files,
@@ -116,12 +113,13 @@ func (f *wholeFile) http(files []string) (text string, masks []string, err error
 		if !path.IsAbs(mask) {
 			mask = path.Join(f.directory, mask)
 		}
-		omitted := slices.ContainsFunc(files, func(file string) bool { return matches([]string{mask}, file) })
-		if omitted {
+		isOmitted := slices.ContainsFunc(files, func(file string) bool { return matches([]string{mask}, file) })
+		if isOmitted {
 			masks = append(masks, mask)
 		}
-		return omitted
+		return isOmitted
 	})
+
 	var built bytes.Buffer
 	if err := crossplane.Build(&built, crossplane.Config{Parsed: block}, &crossplane.BuildOptions{Indent: 2}); err != nil {
 		return "", nil, fmt.Errorf("failed to write the http block: %w", err)
@@ -137,19 +135,28 @@ func matches(masks []string, file string) bool {
 	})
 }
 
-// config converts a configuration in a ConfigMap: server blocks, or a complete nginx.conf.
-func (r *Result) config(name string, one mounted, manifests []*unstructured.Unstructured, namespace string) error {
-	at := slices.IndexFunc(manifests, func(other *unstructured.Unstructured) bool {
-		return other.GetKind() == "ConfigMap" && other.GetName() == name && other.GetNamespace() == namespace
-	})
-	if at < 0 {
-		return fmt.Errorf("it mounts ConfigMap %q at %s, which the manifests do not have. Add that ConfigMap with -f", name, one.at)
+// configMap returns the data of a ConfigMap, and whether the manifests have it.
+func (r *Result) configMap(name string) (data map[string]string, exists bool, err error) {
+	for _, manifest := range r.manifests {
+		if manifest.GetKind() == "ConfigMap" && manifest.GetName() == name && manifest.GetNamespace() == r.Object.Namespace {
+			data, _, err = unstructured.NestedStringMap(manifest.Object, "data")
+			return data, true, err
+		}
 	}
-	data, _, err := unstructured.NestedStringMap(manifests[at].Object, "data")
+	return nil, false, nil
+}
+
+// config converts a configuration in a ConfigMap: server blocks, or a complete nginx.conf.
+func (r *Result) config(name string, mount mounted) error {
+	data, exists, err := r.configMap(name)
 	if err != nil {
 		return fmt.Errorf("failed to read ConfigMap %q: %w", name, err)
 	}
-	files, err := filesOf(data, one)
+	if !exists {
+		const missing = "it mounts ConfigMap %q at %s, which the manifests do not have. Add that ConfigMap with -f"
+		return fmt.Errorf(missing, name, mount.at)
+	}
+	files, err := filesOf(data, mount)
 	if err != nil {
 		return fmt.Errorf("ConfigMap %q %w", name, err)
 	}
@@ -157,16 +164,10 @@ func (r *Result) config(name string, one mounted, manifests []*unstructured.Unst
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		switch {
 		case slices.Contains(mainFiles, file):
-			found, err := read(files[file])
-			if err != nil {
+			if r.whole, err = read(file, files[file]); err != nil {
 				return err
 			}
-			found.directory = path.Dir(file)
-			r.whole = &found
 		case slices.Contains(directories, path.Dir(file)) && path.Ext(file) == ".conf":
-			if r.included == nil {
-				r.included = map[string]string{}
-			}
 			r.included[file] = files[file]
 		default:
 			r.Lost = append(r.Lost, fmt.Sprintf("ConfigMap %s, %s: if the configuration includes it, move it to spec.config or spec.files",
@@ -177,33 +178,34 @@ func (r *Result) config(name string, one mounted, manifests []*unstructured.Unst
 }
 
 // filesOf returns the texts of a mounted ConfigMap by the path of their file.
-func filesOf(data map[string]string, one mounted) (map[string]string, error) {
+func filesOf(data map[string]string, mount mounted) (map[string]string, error) {
 	texts := data
-	if items := itemsOf(one.volume); items != nil {
+	if items := itemsOf(mount.volume); items != nil {
 		texts = map[string]string{}
 		for file, key := range items {
-			text, found := data[key]
-			if !found {
+			text, exists := data[key]
+			if !exists {
 				return nil, fmt.Errorf("has no key %q", key)
 			}
 			texts[file] = text
 		}
 	}
-	if one.subPath != "" {
-		text, found := texts[path.Clean(one.subPath)]
-		if !found {
-			return nil, fmt.Errorf("has no key %q", one.subPath)
+	if mount.subPath != "" {
+		text, exists := texts[path.Clean(mount.subPath)]
+		if !exists {
+			return nil, fmt.Errorf("has no key %q", mount.subPath)
 		}
-		return map[string]string{path.Clean(one.at): text}, nil
+		return map[string]string{path.Clean(mount.at): text}, nil
 	}
-	out := map[string]string{}
+
+	files := map[string]string{}
 	for file, text := range texts {
-		out[path.Join(one.at, file)] = text
+		files[path.Join(mount.at, file)] = text
 	}
-	if at := path.Clean(one.at); at == path.Dir(mainFile) && out[mainFile] == "" {
+	if at := path.Clean(mount.at); at == path.Dir(mainFile) && files[mainFile] == "" {
 		return nil, fmt.Errorf("has no key %q", path.Base(mainFile))
 	}
-	return out, nil
+	return files, nil
 }
 
 // assemble writes the configuration that was found to the spec.
@@ -218,9 +220,7 @@ func (r *Result) assemble() error {
 			return err
 		}
 		r.Lost = append(r.Lost, r.whole.lost...)
-		if r.whole.nginx != (v1alpha2.Nginx{}) {
-			r.Object.Spec.Nginx = &r.whole.nginx
-		}
+		r.Object.Spec.Nginx = unlessEmpty(r.whole.nginx)
 	}
 
 	var texts []string
@@ -233,8 +233,7 @@ func (r *Result) assemble() error {
 	}
 	text += strings.Join(texts, "\n")
 	for _, include := range r.volumeIncludes(masks) {
-		text = strings.TrimSuffix(text, "\n")
-		if text != "" {
+		if text = strings.TrimSuffix(text, "\n"); text != "" {
 			text += "\n"
 		}
 		text += fmt.Sprintf("include %s;\n", include)
@@ -247,17 +246,17 @@ func (r *Result) assemble() error {
 
 // volumeIncludes returns the files of volumes that nginx includes by masks.
 func (r *Result) volumeIncludes(masks []string) []string {
-	var out []string
+	var includes []string
 	for i := range r.Object.Spec.Volumes {
 		at := path.Clean(r.Object.Spec.Volumes[i].MountPath)
 		if matches(masks, at) {
-			out = append(out, at)
+			includes = append(includes, at)
 		}
 		for _, mask := range masks {
 			if path.Dir(mask) == at {
-				out = append(out, mask)
+				includes = append(includes, mask)
 			}
 		}
 	}
-	return out
+	return includes
 }

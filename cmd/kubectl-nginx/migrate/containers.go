@@ -12,9 +12,7 @@ import (
 // nginxContainer converts the nginx container, except for its ports and mounts.
 func (r *Result) nginxContainer(nginx source) {
 	dropEnvDefaults(nginx)
-	nginx.into(&r.Object.Spec.Image, "image")
-	nginx.into(&r.Object.Spec.Resources, "resources")
-	nginx.into(&r.Object.Spec.Env, "env")
+	nginx.pick(&r.Object.Spec, "image", "resources", "env")
 	dropDefaults(nginx)
 	nginx.drop("name")
 	r.probes(nginx)
@@ -22,42 +20,40 @@ func (r *Result) nginxContainer(nginx source) {
 
 // probes records the probes of the nginx container. The operator's probes ask a server of its own.
 func (r *Result) probes(nginx source) {
-	var found []string
+	var replaced []string
 	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
 		if !isNothing(nginx.take(name)) {
-			found = append(found, name)
+			replaced = append(replaced, name)
 		}
 	}
-	if len(found) > 0 {
+	if len(replaced) > 0 {
 		r.check("%s: the operator's probes replace %s. They ask a server of the operator, so a Pod is ready as soon as nginx runs",
-			nginx.path, strings.Join(found, " and "))
+			nginx.path, strings.Join(replaced, " and "))
 	}
 }
 
-// otherContainers converts the containers other than nginx. The operator's init containers with
-// restartPolicy Always are sidecars.
+// otherContainers turns init containers with restartPolicy Always into sidecars.
 func (r *Result) otherContainers(initContainers, containers []source) {
 	spec := &r.Object.Spec
-	for _, one := range initContainers {
-		if one.fields["restartPolicy"] == string(corev1.ContainerRestartPolicyAlways) {
-			one.drop("restartPolicy")
-			spec.Sidecars = append(spec.Sidecars, r.container(one))
+	for _, container := range initContainers {
+		if container.fields["restartPolicy"] == string(corev1.ContainerRestartPolicyAlways) {
+			container.drop("restartPolicy")
+			spec.Sidecars = append(spec.Sidecars, r.container(container))
 			continue
 		}
-		spec.InitContainers = append(spec.InitContainers, r.container(one))
+		spec.InitContainers = append(spec.InitContainers, r.container(container))
 	}
-	for _, one := range containers {
-		spec.Sidecars = append(spec.Sidecars, r.container(one))
+	for _, container := range containers {
+		spec.Sidecars = append(spec.Sidecars, r.container(container))
 	}
 }
 
-// container converts a container other than nginx.
-func (r *Result) container(from source) (out v1alpha2.Container) {
+func (r *Result) container(from source) (container v1alpha2.Container) {
 	dropEnvDefaults(from)
 	dropDefaults(from)
 	r.sameSecurityContext(from)
-	from.all(&out)
-	return out
+	from.all(&container)
+	return container
 }
 
 // dropDefaults removes the defaults of the API server, and the values that the operator sets, too.
@@ -80,9 +76,10 @@ func dropEnvDefaults(container source) {
 	}
 }
 
-// mounts reports whether a container other than nginx mounts a volume.
 func (r *Result) mounts(volume string) bool {
-	return slices.ContainsFunc(slices.Concat(r.Object.Spec.InitContainers, r.Object.Spec.Sidecars), func(one v1alpha2.Container) bool {
-		return slices.ContainsFunc(one.VolumeMounts, func(mount v1alpha2.VolumeMount) bool { return mount.Name == volume })
+	isOf := func(mount v1alpha2.VolumeMount) bool { return mount.Name == volume }
+	others := slices.Concat(r.Object.Spec.InitContainers, r.Object.Spec.Sidecars)
+	return slices.ContainsFunc(others, func(container v1alpha2.Container) bool {
+		return slices.ContainsFunc(container.VolumeMounts, isOf)
 	})
 }

@@ -48,7 +48,6 @@ var hints = map[string]string{
 	"bindMountOptions":             byPatch,
 }
 
-// whyNot returns the advice for a field without an equivalent.
 func whyNot(name string) string {
 	return cmp.Or(hints[name], "no field supports it; see spec.patches")
 }

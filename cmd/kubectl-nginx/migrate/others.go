@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,8 @@ type dependents struct {
 	kind, name, service string
 }
 
-// notConverted are the kinds of objects that belong to a workload and have a field of the
-// NginxOperator, or none. The other kinds, for example ConfigMaps, stay as they are.
+// notConverted are the kinds of objects of a workload that the NginxOperator replaces or that need a
+// change. The other kinds, for example ConfigMaps, stay as they are.
 var notConverted = map[string]struct {
 	advice    string
 	belongsTo func(object map[string]any, workload dependents) bool
@@ -39,9 +40,8 @@ var notConverted = map[string]struct {
 	"HTTPRoute":               {"it routes to the old Service; use spec.expose.httpRoute", routes},
 }
 
-// others records the objects of the workload that are not converted.
-func (r *Result) others(manifests []*unstructured.Unstructured, workload dependents) {
-	for _, manifest := range manifests {
+func (r *Result) others(workload dependents) {
+	for _, manifest := range r.manifests {
 		kind, isKnown := notConverted[manifest.GetKind()]
 		isConverted := manifest.GetKind() == "Service" && manifest.GetName() == workload.service
 		if !isKnown || isConverted || manifest.GetNamespace() != r.Object.Namespace || !kind.belongsTo(manifest.Object, workload) {
@@ -56,24 +56,22 @@ func (r *Result) others(manifests []*unstructured.Unstructured, workload depende
 	}
 }
 
-// selectsPods returns a function that reports whether the selector in a field of spec selects the
-// Pods.
+// selectsPods reports whether the selector in a field of spec selects the Pods.
 func selectsPods(field string) func(map[string]any, dependents) bool {
 	return func(object map[string]any, workload dependents) bool {
 		return selects(object, field, workload.podLabels)
 	}
 }
 
-// selectsService reports whether a ServiceMonitor selects the Service.
 func selectsService(object map[string]any, workload dependents) bool {
 	return selects(object, "selector", workload.serviceLabels)
 }
 
 // selects reports whether the selector in a field of spec selects an object with these labels. An
 // empty selector selects all objects, also those of the NginxOperator.
-func selects(object map[string]any, field string, of map[string]string) bool {
-	if simple, found, err := unstructured.NestedStringMap(object, "spec", field); err == nil && found { // of a Service
-		return len(simple) > 0 && labels.SelectorFromSet(simple).Matches(labels.Set(of))
+func selects(object map[string]any, field string, set labels.Set) bool {
+	if simple, isSet, err := unstructured.NestedStringMap(object, "spec", field); err == nil && isSet { // of a Service
+		return len(simple) > 0 && labels.SelectorFromSet(simple).Matches(set)
 	}
 	value, _, _ := unstructured.NestedMap(object, "spec", field)
 	decoded := &metav1.LabelSelector{}
@@ -81,19 +79,17 @@ func selects(object map[string]any, field string, of map[string]string) bool {
 		return false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(decoded)
-	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
+	return err == nil && !selector.Empty() && selector.Matches(set)
 }
 
-// scales reports whether an autoscaler scales the workload.
 func scales(object map[string]any, workload dependents) bool {
 	return slices.ContainsFunc([]string{"scaleTargetRef", "targetRef"}, func(field string) bool {
 		target, _, _ := unstructured.NestedMap(object, "spec", field)
-		kind, found := target["kind"]
-		return target["name"] == workload.name && (kind == workload.kind || !found)
+		kind, isSet := target["kind"]
+		return target["name"] == workload.name && (kind == workload.kind || !isSet)
 	})
 }
 
-// routes reports whether an Ingress or a route has the Service as a backend.
 func routes(object map[string]any, workload dependents) bool {
 	return workload.service != "" && names(object["spec"], workload.service)
 }
@@ -102,28 +98,20 @@ func routes(object map[string]any, workload dependents) bool {
 func names(value any, name string) bool {
 	switch value := value.(type) {
 	case map[string]any:
-		if value["name"] == name {
-			return true
-		}
-		for _, inner := range value {
-			if names(inner, name) {
-				return true
-			}
-		}
+		return value["name"] == name || names(slices.Collect(maps.Values(value)), name)
 	case []any:
 		return slices.ContainsFunc(value, func(inner any) bool { return names(inner, name) })
 	}
 	return false
 }
 
-// limitsEgress reports whether a NetworkPolicy limits the connections of the Pods to others. A rule
-// without peers and ports allows all.
+// limitsEgress reports whether a NetworkPolicy limits egress. An empty rule allows all.
 func limitsEgress(policy map[string]any) bool {
-	rules, found, _ := unstructured.NestedSlice(policy, "spec", "egress")
+	rules, hasRules, _ := unstructured.NestedSlice(policy, "spec", "egress")
 	types, _, _ := unstructured.NestedStringSlice(policy, "spec", "policyTypes")
 	allowsAll := slices.ContainsFunc(rules, func(rule any) bool {
 		fields, isMap := rule.(map[string]any)
 		return isMap && len(fields) == 0
 	})
-	return (found || slices.Contains(types, "Egress")) && !allowsAll
+	return (hasRules || slices.Contains(types, "Egress")) && !allowsAll
 }

@@ -7,10 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chart has the objects of Bitnami's chart nginx 22.1.1 that matter here, as its templates render
-// them with a NetworkPolicy that limits egress (bitnami/charts at commit 5165628ae066, in
-// bitnami/nginx/templates: deployment.yaml:7 to 502, svc.yaml:6 to 69, networkpolicy.yaml:6 to 71,
-// pdb.yaml:6 to 26, hpa.yaml:6 to 40, ingress.yaml:6 to 41, server-block-configmap.yaml).
+// chart has objects of Bitnami's chart nginx 22.1.1, as its templates render them with a
+// NetworkPolicy that limits egress (bitnami/charts at commit 5165628ae066, bitnami/nginx/templates).
 const chart = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: www, labels: {app.kubernetes.io/managed-by: Helm}}
@@ -132,8 +130,7 @@ kind: ServiceAccount
 metadata: {name: www}
 `
 
-// TestChart converts the objects of a chart. The objects that belong to the Deployment and are not
-// converted are listed, and fields with the operator's values are not.
+// TestChart verifies that objects of the Deployment that are not converted are listed.
 func TestChart(t *testing.T) {
 	result := only(t, chart)
 	wantLost := []string{
@@ -173,8 +170,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestNames verifies that a name that cannot work is listed: the operator takes over no object, and
-// the Service has the name.
+// TestNames verifies that a name that cannot work is listed.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"www":          "Service www has the name of the NginxOperator, which does not take it over (NameConflict); choose another with --name",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -17,27 +18,21 @@ import (
 // podSpec converts the fields of a Pod other than containers and volumes.
 func (r *Result) podSpec(template, pod source) {
 	spec := &r.Object.Spec
-	template.take("metadata", "creationTimestamp")
-	var placed v1alpha2.PodTemplate
-	template.into(&placed.Annotations, "metadata", "annotations")
-	delete(placed.Annotations, "kubectl.kubernetes.io/restartedAt")
-	placed.Annotations = r.usersOwn(template.path+".metadata.annotations", placed.Annotations)
-	pod.into(&placed.NodeSelector, "nodeSelector")
-	pod.into(&placed.Tolerations, "tolerations")
-	pod.into(&placed.Affinity, "affinity")
-	pod.into(&placed.TopologySpreadConstraints, "topologySpreadConstraints")
-	pod.into(&placed.PriorityClassName, "priorityClassName")
-	pod.into(&placed.ImagePullSecrets, "imagePullSecrets")
+	template.in("metadata").drop("creationTimestamp")
+	template.in("metadata", "annotations").drop("kubectl.kubernetes.io/restartedAt")
+	placed := v1alpha2.PodTemplate{Annotations: r.usersOwn(template, "metadata", "annotations")}
+	pod.pick(&placed, "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
+	pod.pick(&placed, "priorityClassName", "imagePullSecrets")
 	r.place(placed)
-	older := pod.text("serviceAccount") // the API server copies each of the two fields to the other
-	spec.ServiceAccountName = older
-	pod.into(&spec.ServiceAccountName, "serviceAccountName")
+
+	spec.ServiceAccountName = pod.text("serviceAccount") // the API server copies each of the two fields to the other
+	pod.pick(spec, "serviceAccountName")
 	pod.drop("enableServiceLinks") // nginx has no use for the variables
 	pod.dropDefault(map[string]any{"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler"})
 	if pod.fields["hostUsers"] == false {
 		pod.lose("hostUsers", whyNot("hostUsers"))
 	}
-	r.drain(pod, "terminationGracePeriodSeconds")
+	r.drain(pod)
 }
 
 // place adds scheduling and annotations to the labels of the Pod template.
@@ -45,18 +40,18 @@ func (r *Result) place(placed v1alpha2.PodTemplate) {
 	if affinity := placed.Affinity; affinity != nil && *affinity == (corev1.Affinity{}) {
 		placed.Affinity = nil
 	}
-	if len(placed.Annotations)+len(placed.NodeSelector)+len(placed.Tolerations)+len(placed.TopologySpreadConstraints)+
-		len(placed.ImagePullSecrets)+len(placed.PriorityClassName) > 0 || placed.Affinity != nil {
-		placed.Labels = r.podTemplate().Labels
-		r.Object.Spec.PodTemplate = &placed
+	if template := r.Object.Spec.PodTemplate; template != nil {
+		placed.Labels = template.Labels
 	}
+	r.Object.Spec.PodTemplate = unlessEmpty(placed)
 }
 
-func (r *Result) podTemplate() *v1alpha2.PodTemplate {
-	if r.Object.Spec.PodTemplate == nil {
-		r.Object.Spec.PodTemplate = &v1alpha2.PodTemplate{}
+// unlessEmpty returns a value, or nil if it has no fields.
+func unlessEmpty[T any](value T) *T {
+	if equality.Semantic.DeepEqual(value, *new(T)) {
+		return nil
 	}
-	return r.Object.Spec.PodTemplate
+	return &value
 }
 
 // podLabels converts the labels of the Pods. It omits the labels of the selector, because otherwise
@@ -64,21 +59,28 @@ func (r *Result) podTemplate() *v1alpha2.PodTemplate {
 func (r *Result) podLabels(path string, labels, selected map[string]string) {
 	labels = maps.Clone(labels)
 	if len(selected) > 0 {
+		var pairs []string
+		for _, key := range slices.Sorted(maps.Keys(selected)) {
+			pairs = append(pairs, key+"="+selected[key])
+		}
 		r.check("the Pods have app.kubernetes.io/instance: %s instead of the labels %s. If another object selects the Pods by them, for example "+
-			"a NetworkPolicy, a monitor, or an affinity, change it", r.Object.Name, strings.Join(pairs(selected), " and "))
+			"a NetworkPolicy, a monitor, or an affinity, change it", r.Object.Name, strings.Join(pairs, " and "))
 	}
 	maps.DeleteFunc(labels, func(key, value string) bool {
-		of, isSelected := selected[key]
-		return isSelected && of == value
+		match, isSelected := selected[key]
+		return isSelected && match == value
 	})
-	if labels = r.usersOwn(path, labels); len(labels) > 0 {
-		r.podTemplate().Labels = labels
-	}
+	r.Object.Spec.PodTemplate = unlessEmpty(v1alpha2.PodTemplate{Labels: r.withoutReserved(path, labels)})
 }
 
-// usersOwn removes the labels or annotations of the operator and of Helm, which does not manage the
-// new objects.
-func (r *Result) usersOwn(path string, all map[string]string) map[string]string {
+func (r *Result) usersOwn(from source, path ...string) map[string]string {
+	var all map[string]string
+	from.into(&all, path...)
+	return r.withoutReserved(from.path+"."+strings.Join(path, "."), all)
+}
+
+// withoutReserved removes keys of the operator, and of Helm, which does not manage the new objects.
+func (r *Result) withoutReserved(path string, all map[string]string) map[string]string {
 	var removed []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if wellknown.IsReserved(key) || strings.HasPrefix(key, "app.kubernetes.io/") || strings.Contains(key, "helm.sh/") {
@@ -102,17 +104,10 @@ func (r *Result) ownMetadata(from source) {
 	from.in("metadata").drop("labels", "annotations")
 }
 
-func pairs(of map[string]string) []string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		out = append(out, key+"="+of[key])
-	}
-	return out
-}
-
-// drain converts a grace period, which is 5 seconds longer than drainSeconds. 30 seconds is the
+// drain converts the grace period, which is 5 seconds longer than drainSeconds. 30 seconds is the
 // default of Kubernetes and of the operator.
-func (r *Result) drain(pod source, field string) {
+func (r *Result) drain(pod source) {
+	const field = "terminationGracePeriodSeconds"
 	var grace *int64
 	pod.into(&grace, field)
 	if grace == nil || *grace == int64(v1alpha2.DefaultDrainSeconds)+5 {
@@ -125,7 +120,6 @@ func (r *Result) drain(pod source, field string) {
 	r.Object.Spec.DrainSeconds = ptr.To(int32(drain)) //nolint:gosec // it is bounded
 }
 
-// findNginx returns the nginx container and the other containers of a Pod.
 func findNginx(pod source) (nginx source, others []source, err error) {
 	all := pod.list("containers")
 	at := slices.IndexFunc(all, func(one source) bool { return one.fields["name"] == wellknown.OperandContainer })

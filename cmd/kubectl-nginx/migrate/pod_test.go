@@ -10,8 +10,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// deployment returns a Deployment with fields of the Pod, and of its nginx container, in the flow
-// style of YAML.
+// deployment returns a Deployment with fields of the Pod and its nginx container, in YAML's flow style.
 func deployment(pod, nginx string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    spec: {" + pod +
 		"containers: [{name: nginx, " + nginx + "}]}\n"
@@ -19,10 +18,10 @@ func deployment(pod, nginx string) string {
 
 const unprivileged = "image: docker.io/nginxinc/nginx-unprivileged:1.30.7"
 
-// TestImagesOfRoot verifies that an image that runs as root is listed with the remedy, because the
-// kubelet does not start it in the operator's Pods. An image with an unknown user is listed, unless
-// the source proves that it has one.
-func TestImagesOfRoot(t *testing.T) {
+// TestUsers verifies that an image that runs as root is listed with the remedy, because the kubelet
+// does not start it in the operator's Pods. An image with an unknown user is listed, unless the
+// source proves that it has one, and a container that gets the user of the nginx container.
+func TestUsers(t *testing.T) {
 	const (
 		root = "runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless the cluster sets a user, as " +
 			"OpenShift does; set spec.securityContext.runAsUser to 101, the user nginx of the image, or use " +
@@ -35,7 +34,14 @@ func TestImagesOfRoot(t *testing.T) {
 		known    = "spec.initContainers[0].image: alpine/git runs as root, and the operator's Pods do not start with such an image " +
 			"(runAsNonRoot), unless the cluster sets a user, as OpenShift does; set spec.securityContext.runAsUser, for example to 101"
 	)
+	const user = "securityContext: {runAsUser: 101}, "
+	const ids = "initContainers: [{name: a, " + unprivileged + "}, {name: b, " + user + unprivileged + "}], "
+	const other = "initContainers[0]: it gets runAsUser 101 of the nginx container, because"
 	for name, test := range map[string]struct{ pod, nginx, want string }{
+		"the user of nginx":                  {ids, user + unprivileged, other},
+		"another user of nginx":              {"securityContext: {runAsUser: 7}, " + ids, user + unprivileged, other},
+		"the same user of nginx":             {user + ids, user + unprivileged, ""},
+		"the user of all":                    {user + ids, unprivileged, ""},
 		"the official image":                 {"", "image: docker.io/library/nginx:1.30", "spec.image: " + official + " " + root + ":1.30"},
 		"with other containers":              {sidecar, "image: nginx:1.30", ":1.30\n" + others},
 		"its short name":                     {"", "image: nginx", "spec.image: nginx " + root},
@@ -64,15 +70,15 @@ func TestImagesOfRoot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := strings.Join(only(t, deployment(test.pod, test.nginx)).Check, "\n")
-			if !strings.Contains(said, test.want) || strings.Contains(said, "runAsNonRoot") != (test.want != "") {
+			problems := strings.Count(said, "runAsNonRoot") + strings.Count(said, "it gets ")
+			if !strings.Contains(said, test.want) || (problems > 0) != (test.want != "") {
 				t.Errorf("want %q in:\n%s", test.want, said)
 			}
 		})
 	}
 }
 
-// TestSecurityContext verifies that user and group IDs are converted, that settings of Pod Security
-// restricted are not listed, and that all others are.
+// TestSecurityContext verifies that IDs are converted, and what restricted forbids is listed.
 func TestSecurityContext(t *testing.T) {
 	result := only(t, deployment("securityContext: {runAsUser: 0, runAsGroup: 5, fsGroup: 6, fsGroupChangePolicy: OnRootMismatch, "+
 		"supplementalGroups: [7], runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}, sysctls: [{name: a, value: b}]}, "+
@@ -98,72 +104,5 @@ func TestSecurityContext(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantLost, result.Lost); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// TestLabelsWithoutValue verifies that a label with an empty value is converted, although it equals
-// that of a label that the selector does not have.
-func TestLabelsWithoutValue(t *testing.T) {
-	result := only(t, strings.Replace(deployment("", unprivileged), "template:\n",
-		"selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a, edge: ''}}\n", 1))
-	if diff := cmp.Diff(&v1alpha2.PodTemplate{Labels: map[string]string{"edge": ""}}, result.Object.Spec.PodTemplate); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// TestUserOfNginx verifies that a container that gets the user or the group of the nginx container
-// is listed.
-func TestUserOfNginx(t *testing.T) {
-	const containers = "initContainers: [{name: a, " + unprivileged + "}, " +
-		"{name: b, securityContext: {runAsUser: 101}, " + unprivileged + "}], "
-	for name, test := range map[string]struct{ pod, nginx, want string }{
-		"user":          {"", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx container, because"},
-		"another user":  {"securityContext: {runAsUser: 7}, ", "{runAsUser: 101}", "initContainers[0]: it gets runAsUser 101 of the nginx"},
-		"the same user": {"securityContext: {runAsUser: 101}, ", "{runAsUser: 101}", ""},
-		"user of all":   {"securityContext: {runAsUser: 101}, ", "{}", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			said := strings.Join(only(t, deployment(test.pod+containers, unprivileged+", securityContext: "+test.nginx)).Check, "\n")
-			if !strings.Contains(said, test.want) || strings.Count(said, "it gets ") != min(len(test.want), 1) {
-				t.Errorf("want %q in:\n%s", test.want, said)
-			}
-		})
-	}
-}
-
-// TestDefaultsOfTheServer verifies that values that the API server adds to every Deployment and
-// Service are not listed.
-func TestDefaultsOfTheServer(t *testing.T) {
-	result := only(t, deployment("restartPolicy: Always, dnsPolicy: ClusterFirst, schedulerName: default-scheduler, securityContext: {}, "+
-		"terminationGracePeriodSeconds: 30, enableServiceLinks: true, serviceAccount: b, serviceAccountName: b, hostNetwork: false, ",
-		unprivileged+", imagePullPolicy: IfNotPresent, terminationMessagePath: /dev/termination-log, terminationMessagePolicy: File, "+
-			"resources: {}, env: [{name: A, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}}, "+
-			"{name: B, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: '0'}}}], ports: [{name: a, containerPort: 80, protocol: TCP}]")+
-		"  progressDeadlineSeconds: 600\n  revisionHistoryLimit: 10\n"+
-		"  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}\n")
-	if len(result.Lost)+len(result.Check) > 0 {
-		t.Errorf("lost %q, check %q", result.Lost, result.Check)
-	}
-	result = Result{Object: &v1alpha2.NginxOperator{}}
-	result.service(parse(t, `apiVersion: v1
-kind: Service
-metadata: {name: a, finalizers: [service.kubernetes.io/load-balancer-cleanup]}
-spec:
-  allocateLoadBalancerNodePorts: true
-  clusterIPs: [192.0.2.1]
-  externalTrafficPolicy: Cluster
-  healthCheckNodePort: 30000
-  internalTrafficPolicy: Cluster
-  ipFamilies: [IPv4]
-  ipFamilyPolicy: SingleStack
-  selector: {app: a}
-  sessionAffinity: ClientIP
-  sessionAffinityConfig: {clientIP: {timeoutSeconds: 10800}}
-  type: LoadBalancer
-status: {loadBalancer: {ingress: [{ip: 192.0.2.2}]}}
-`)[0], nil)
-	want := &v1alpha2.Service{Type: "LoadBalancer", SessionAffinity: "ClientIP"}
-	if diff := cmp.Diff(want, result.Object.Spec.Service); diff != "" || len(result.Lost)+len(result.Check) > 0 {
-		t.Errorf("lost %q, check %q, -want +got:\n%s", result.Lost, result.Check, diff)
 	}
 }

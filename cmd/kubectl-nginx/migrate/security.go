@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -24,12 +23,9 @@ func (r *Result) securityContext(pod, nginx source) {
 	var context v1alpha2.PodSecurityContext
 	r.ofPod = maps.Clone(pod.fields)
 	r.isNonRoot = map[string]bool{mainContainer: r.provesNonRoot(nginx)}
-	for _, from := range []source{pod, nginx} {
-		from.into(&context.RunAsUser, "runAsUser") // the container's value has precedence
-		from.into(&context.RunAsGroup, "runAsGroup")
-		from.into(&context.FSGroup, "fsGroup")
-		from.into(&context.FSGroupChangePolicy, "fsGroupChangePolicy")
-		from.into(&context.SupplementalGroups, "supplementalGroups")
+	pod.dropDefault(map[string]any{"fsGroupChangePolicy": string(corev1.FSGroupChangeAlways)})
+	for _, from := range []source{pod, nginx} { // the container's value has precedence
+		from.pick(&context, "runAsUser", "runAsGroup", "fsGroup", "fsGroupChangePolicy", "supplementalGroups")
 		if ptr.Deref(context.RunAsUser, 1) == 0 {
 			from.lose("runAsUser", "nginx must not run as root; set another user in spec.securityContext.runAsUser")
 			context.RunAsUser = nil
@@ -38,15 +34,7 @@ func (r *Result) securityContext(pod, nginx source) {
 		from.restBecause(restricted)
 		clear(from.fields)
 	}
-	if context.FSGroupChangePolicy == corev1.FSGroupChangeAlways {
-		context.FSGroupChangePolicy = ""
-	}
-	if len(context.SupplementalGroups) == 0 {
-		context.SupplementalGroups = nil
-	}
-	if !equality.Semantic.DeepEqual(context, v1alpha2.PodSecurityContext{}) {
-		r.Object.Spec.SecurityContext = &context
-	}
+	r.Object.Spec.SecurityContext = unlessEmpty(context)
 }
 
 // takeRestricted removes the settings that the operator's Pods have, too.
@@ -62,18 +50,17 @@ func takeRestricted(context source) {
 	}
 }
 
-// provesNonRoot reports whether a container of the workload runs, and its image therefore has a
-// user other than root: it has runAsNonRoot, and no user that the operator replaces.
+// provesNonRoot reports whether a container can only run if its image has a user other than root: it
+// has runAsNonRoot, and no user that the operator replaces.
 func (r *Result) provesNonRoot(context source) bool {
-	own, isSet := context.fields["runAsNonRoot"].(bool)
+	isNonRoot, isSet := context.fields["runAsNonRoot"].(bool)
 	if !isSet {
-		own = r.ofPod["runAsNonRoot"] == true
+		isNonRoot = r.ofPod["runAsNonRoot"] == true
 	}
-	return own && context.fields["runAsUser"] == nil
+	return isNonRoot && context.fields["runAsUser"] == nil
 }
 
-// sameSecurityContext records the differences of the security context of a container other than
-// nginx, which gets the one of nginx.
+// sameSecurityContext records what changes for a container that gets the security context of nginx.
 func (r *Result) sameSecurityContext(container source) {
 	context := container.in("securityContext")
 	name, _ := container.fields["name"].(string)
@@ -101,50 +88,48 @@ func (r *Result) sameSecurityContext(container source) {
 	container.drop("securityContext")
 }
 
-// checkImages returns warnings about images with which the operator's Pods do not start, or may not
-// start.
+// checkImages warns of images with which the operator's Pods do not start, or may not start.
 func (r *Result) checkImages() notes {
-	spec, out := &r.Object.Spec, notes{}
+	spec, warnings := &r.Object.Spec, notes{}
 	if repository, _ := images.Parse(spec.Image); slices.Contains(bitnamiImages, repository) {
-		out.check("spec.image: nginx does not start with %s, because the operator's nginx.conf includes %s, which the image does not have; "+
-			"use %s", spec.Image, nginxconf.MimeTypes, images.Unprivileged)
+		warnings.check("spec.image: nginx does not start with %s, because the operator's nginx.conf includes %s, which the "+
+			"image does not have; use %s", spec.Image, nginxconf.MimeTypes, images.Unprivileged)
 	}
 	if spec.SecurityContext != nil && spec.SecurityContext.RunAsUser != nil {
-		return out
+		return warnings
 	}
 
 	var unknown []string
-	add := func(field, name, image string) {
-		switch repository, tag := images.Parse(image); {
-		case image == "", repository == images.Unprivileged, r.isNonRoot[name]:
-		case !images.RunsAsRoot(image):
-			unknown = append(unknown, fmt.Sprintf("%s (%s)", field, image))
+	check := func(field string, container v1alpha2.Container) {
+		switch repository, tag := images.Parse(container.Image); {
+		case container.Image == "", repository == images.Unprivileged, r.isNonRoot[container.Name]:
+		case !images.RunsAsRoot(container.Image):
+			unknown = append(unknown, fmt.Sprintf("%s.image (%s)", field, container.Image))
 		default:
 			remedy := fmt.Sprintf("set spec.securityContext.runAsUser, for example to %d", images.NginxUser)
 			if repository == images.Nginx {
 				remedy = fmt.Sprintf("set spec.securityContext.runAsUser to %d, the user nginx of the image, or use %s",
 					images.NginxUser, strings.TrimSuffix(images.Unprivileged+":"+tag, ":"))
 			}
-			out.check("%s: %s runs as root, and the operator's Pods do not start with such an image (runAsNonRoot), unless the cluster sets a "+
-				"user, as OpenShift does; %s", field, image, remedy)
+			warnings.check("%s.image: %s runs as root, and the operator's Pods do not start with such an image "+
+				"(runAsNonRoot), unless the cluster sets a user, as OpenShift does; %s", field, container.Image, remedy)
 		}
 	}
-	add("spec.image", mainContainer, spec.Image)
-	for i := range spec.InitContainers {
-		add(fmt.Sprintf("spec.initContainers[%d].image", i), spec.InitContainers[i].Name, spec.InitContainers[i].Image)
+	check("spec", v1alpha2.Container{Name: mainContainer, Image: spec.Image})
+	for i, container := range spec.InitContainers {
+		check(fmt.Sprintf("spec.initContainers[%d]", i), container)
 	}
-	for i := range spec.Sidecars {
-		add(fmt.Sprintf("spec.sidecars[%d].image", i), spec.Sidecars[i].Name, spec.Sidecars[i].Image)
+	for i, container := range spec.Sidecars {
+		check(fmt.Sprintf("spec.sidecars[%d]", i), container)
 	}
 	if len(unknown) > 0 {
-		out.check("%s: the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of an image is not the "+
-			"number of another user, set spec.securityContext.runAsUser", strings.Join(unknown, ", "))
+		warnings.check("%s: the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of "+
+			"an image is not the number of another user, set spec.securityContext.runAsUser", strings.Join(unknown, ", "))
 	}
-	return out
+	return warnings
 }
 
-// checkBuiltIn warns that the configuration in the image is not used, if no other configuration was
-// found.
+// checkBuiltIn warns that the configuration in the image is not used.
 func (r *Result) checkBuiltIn() {
 	spec := &r.Object.Spec
 	repository, _ := images.Parse(spec.Image)

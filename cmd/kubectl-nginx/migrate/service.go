@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -16,43 +15,48 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// findService returns the Service that selects Pods with these labels, or nil if no Service does. A
-// headless Service is the last choice.
-func findService(manifests []*unstructured.Unstructured, namespace string, podLabels map[string]string) *unstructured.Unstructured {
-	var found *unstructured.Unstructured
-	for _, one := range manifests {
-		selector, _, err := unstructured.NestedStringMap(one.Object, "spec", "selector")
-		if one.GetKind() != "Service" || one.GetNamespace() != namespace || err != nil || len(selector) == 0 ||
-			!labels.SelectorFromSet(selector).Matches(labels.Set(podLabels)) {
+// findService returns a Service that selects the Pods, or nil. A headless one is the last choice.
+func (r *Result) findService(podLabels map[string]string) *unstructured.Unstructured {
+	var headless *unstructured.Unstructured
+	for _, manifest := range r.manifests {
+		selector, _, err := unstructured.NestedStringMap(manifest.Object, "spec", "selector")
+		isOther := manifest.GetKind() != "Service" || manifest.GetNamespace() != r.Object.Namespace
+		if isOther || err != nil || len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(podLabels)) {
 			continue
 		}
-		if address, _, _ := unstructured.NestedString(one.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
-			return one
+		if address, _, _ := unstructured.NestedString(manifest.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
+			return manifest
 		}
-		found = cmp.Or(found, one)
+		headless = cmp.Or(headless, manifest)
 	}
-	return found
+	return headless
 }
 
 // containerPorts converts the ports of the nginx container. It omits ports other than TCP.
 func containerPorts(ports []source) []corev1.ContainerPort {
-	var out []corev1.ContainerPort
-	for _, port := range ports {
-		var one corev1.ContainerPort
-		port.into(&one.Name, "name")
-		port.into(&one.ContainerPort, "containerPort")
-		if protocol := port.text("protocol"); protocol != "" && protocol != string(corev1.ProtocolTCP) {
-			port.lose("protocol", fmt.Sprintf("%s: %s, so port %d is omitted", protocol, onlyTCP, one.ContainerPort))
-			continue
+	var converted []corev1.ContainerPort
+	for _, from := range ports {
+		var port corev1.ContainerPort
+		from.pick(&port, "name", "containerPort")
+		if isTCP(from, port.ContainerPort) {
+			from.rest()
+			converted = append(converted, port)
 		}
-		port.rest()
-		out = append(out, one)
 	}
-	return out
+	return converted
 }
 
-// service converts a Service and the container ports that it targets. The manifest is nil if there
-// is no Service.
+// isTCP reports whether a port has protocol TCP. Others are lost.
+func isTCP(port source, number int32) bool {
+	protocol := cmp.Or(port.text("protocol"), string(corev1.ProtocolTCP))
+	if protocol != string(corev1.ProtocolTCP) {
+		port.lose("protocol", fmt.Sprintf("%s: %s, so port %d is omitted", protocol, onlyTCP, number))
+		return false
+	}
+	return true
+}
+
+// service converts a Service, or nil, and the container ports that it targets.
 func (r *Result) service(manifest *unstructured.Unstructured, ports []source) {
 	spec, listens := &r.Object.Spec, containerPorts(ports)
 	if manifest == nil {
@@ -62,28 +66,31 @@ func (r *Result) service(manifest *unstructured.Unstructured, ports []source) {
 		r.setProtocols()
 		return
 	}
+
 	from := newSource(manifest, &r.notes)
-	spec.Ports = r.servicePorts(from.in("spec").list("ports"), listens)
+	inner := from.in("spec")
+	spec.Ports = r.servicePorts(inner.list("ports"), listens)
 	r.setProtocols()
 	r.closedPorts(listens, manifest.GetName())
 
-	var out v1alpha2.Service
-	from.into(&out.Annotations, "metadata", "annotations")
-	from.into(&out.Labels, "metadata", "labels")
-	out.Annotations = r.usersOwn(from.path+".metadata.annotations", out.Annotations)
-	out.Labels = r.usersOwn(from.path+".metadata.labels", out.Labels)
-	inner := from.in("spec")
-	r.serviceAddresses(inner)
-	inner.all(&out)
-	setServiceDefaults(&out)
-	if !equality.Semantic.DeepEqual(out, v1alpha2.Service{}) {
-		spec.Service = &out
+	service := v1alpha2.Service{
+		Annotations: r.usersOwn(from, "metadata", "annotations"), Labels: r.usersOwn(from, "metadata", "labels"),
 	}
+	r.serviceAddresses(inner)
+	inner.dropDefault(map[string]any{
+		"type": string(corev1.ServiceTypeClusterIP), "sessionAffinity": string(corev1.ServiceAffinityNone),
+		"externalTrafficPolicy": string(corev1.ServiceExternalTrafficPolicyCluster),
+		"internalTrafficPolicy": string(corev1.ServiceInternalTrafficPolicyCluster),
+	})
+	if inner.fields["ipFamilyPolicy"] == string(corev1.IPFamilyPolicySingleStack) {
+		inner.drop("ipFamilyPolicy", "ipFamilies")
+	}
+	inner.all(&service)
+	spec.Service = unlessEmpty(service)
 	from.rest()
 }
 
-// serviceAddresses removes the fields of a Service that the API server sets, and those that no
-// field of spec.service supports.
+// serviceAddresses removes the fields that the API server sets or spec.service does not support.
 func (r *Result) serviceAddresses(service source) {
 	switch address := service.text("clusterIP"); address {
 	case "":
@@ -105,59 +112,39 @@ func (r *Result) serviceAddresses(service source) {
 	}
 }
 
-// setServiceDefaults removes the API server's defaults.
-func setServiceDefaults(out *v1alpha2.Service) {
-	if out.Type == corev1.ServiceTypeClusterIP {
-		out.Type = ""
-	}
-	if out.SessionAffinity == corev1.ServiceAffinityNone {
-		out.SessionAffinity = ""
-	}
-	if out.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyCluster {
-		out.ExternalTrafficPolicy = ""
-	}
-	if out.InternalTrafficPolicy != nil && *out.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyCluster {
-		out.InternalTrafficPolicy = nil
-	}
-	if out.IPFamilyPolicy != nil && *out.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
-		out.IPFamilyPolicy, out.IPFamilies = nil, nil
-	}
-}
-
 func (r *Result) servicePorts(ports []source, listens []corev1.ContainerPort) []v1alpha2.Port {
-	var out []v1alpha2.Port
-	for _, port := range ports {
-		one := v1alpha2.Port{}
+	var converted []v1alpha2.Port
+	for _, from := range ports {
+		var port v1alpha2.Port
 		var target intstr.IntOrString
-		port.into(&one.Port, "port")
-		port.into(&one.NodePort, "nodePort")
-		port.into(&one.AppProtocol, "appProtocol")
-		port.into(&target, "targetPort")
-		one.Name = nameOf(port.text("name"), one.Port, len(ports))
-		if protocol := port.text("protocol"); protocol != "" && protocol != string(corev1.ProtocolTCP) {
-			port.lose("protocol", fmt.Sprintf("%s: %s, so port %d is omitted", protocol, onlyTCP, one.Port))
+		from.pick(&port, "port", "nodePort", "appProtocol")
+		from.into(&target, "targetPort")
+		port.Name = nameOf(from.text("name"), port.Port, len(ports))
+		if !isTCP(from, port.Port) {
 			continue
 		}
-		number := cmp.Or(target.IntVal, one.Port)
+		number := cmp.Or(target.IntVal, port.Port)
 		if target.Type == intstr.String && target.StrVal != "" {
 			at := slices.IndexFunc(listens, func(listens corev1.ContainerPort) bool { return listens.Name == target.StrVal })
 			if at < 0 {
-				port.lose("targetPort", fmt.Sprintf("the nginx container has no TCP port %q, so port %d is omitted", target.StrVal, one.Port))
+				from.lose("targetPort", fmt.Sprintf("the nginx container has no TCP port %q, so port %d is omitted",
+					target.StrVal, port.Port))
 				continue
 			}
 			number = listens[at].ContainerPort
 		}
-		if one.NodePort != nil {
+
+		if port.NodePort != nil {
 			r.check("%s.nodePort: %d is in use until the old Service is deleted. To create the new one before, remove the nodePort",
-				port.path, *one.NodePort)
+				from.path, *port.NodePort)
 		}
-		port.rest()
-		if number != one.Port {
-			one.TargetPort = &number
+		from.rest()
+		if number != port.Port {
+			port.TargetPort = &number
 		}
-		out = append(out, one)
+		converted = append(converted, port)
 	}
-	return out
+	return converted
 }
 
 // setProtocols marks the ports on which the servers of the configuration serve TLS.
@@ -167,13 +154,12 @@ func (r *Result) setProtocols() {
 		return
 	}
 	listening := nginxconf.Listening(spec.Config.Inline)
-	for i := range spec.Ports {
-		port := &spec.Ports[i]
-		if listening == nil || port.AppProtocol != "" {
-			continue
-		}
-		if _, isTLS := listening(defaults.PortListens(*port)); isTLS {
-			port.AppProtocol = "https"
+	if listening == nil {
+		return
+	}
+	for i, port := range spec.Ports {
+		if _, isTLS := listening(defaults.PortListens(port)); isTLS && port.AppProtocol == "" {
+			spec.Ports[i].AppProtocol = "https"
 		}
 	}
 }
@@ -189,14 +175,10 @@ func (r *Result) closedPorts(listens []corev1.ContainerPort, service string) {
 	}
 }
 
-// nameOf returns the name of a port, or a default name if the port has none. of is the number of
-// ports.
-func nameOf(name string, number int32, of int) string {
-	switch {
-	case name != "":
-		return name
-	case of == 1:
-		return v1alpha2.DefaultPortName
+// nameOf returns the name of one of some ports, or a default name if the port has none.
+func nameOf(name string, number int32, ports int) string {
+	if ports == 1 {
+		return cmp.Or(name, v1alpha2.DefaultPortName)
 	}
-	return fmt.Sprintf("port-%d", number)
+	return cmp.Or(name, fmt.Sprintf("port-%d", number))
 }

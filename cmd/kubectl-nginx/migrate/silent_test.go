@@ -16,8 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// silent are the ends of fields, with or without their value, that may have no effect on the
-// result, with the reason. An end that no such field has fails the test.
+// silent has the reason why fields with these ends, or ends and values, have no effect.
 var silent = map[string]string{
 	"Deployment.spec.selector.matchExpressions.key":                    "the operator sets the selector",
 	"Deployment.spec.selector.matchExpressions.operator":               "the operator sets the selector",
@@ -148,8 +147,7 @@ metadata: {name: a}
 spec: {selector: {app: a}, ports: [{port: 8080, targetPort: web}]}
 `
 
-// TestNoFieldIsSilent verifies that each field of a workload and its Service has an effect on the
-// result: it is converted, or a comment lists it.
+// TestNoFieldIsSilent verifies that each field of a workload is converted, or a comment lists it.
 func TestNoFieldIsSilent(t *testing.T) {
 	matched := map[string]bool{}
 	for _, test := range []struct {

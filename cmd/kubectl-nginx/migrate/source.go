@@ -3,6 +3,7 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,41 +19,33 @@ import (
 type source struct {
 	path   string
 	fields map[string]any
-	// notes collects the fields without an equivalent.
-	notes *notes
+	notes  *notes
 }
 
-// newSource returns the source of a manifest without the fields that identify the object or record
-// its history.
+// newSource omits the fields that identify the object or record its history.
 func newSource(object *unstructured.Unstructured, notes *notes) source {
-	out := source{fmt.Sprintf("%s %s", object.GetKind(), object.GetName()), object.DeepCopy().Object, notes}
-	out.drop("apiVersion", "kind", "status")
-	for _, field := range []string{
+	from := source{fmt.Sprintf("%s %s", object.GetKind(), object.GetName()), object.DeepCopy().Object, notes}
+	from.drop("apiVersion", "kind", "status")
+	from.in("metadata").drop(
 		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences",
 		"finalizers", // of controllers, for example for the load balancer of a Service
-	} {
-		out.take("metadata", field)
-	}
-	for _, annotation := range []string{"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"} {
-		out.take("metadata", "annotations", annotation)
-	}
-	return out
+	)
+	from.in("metadata", "annotations").drop(
+		"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision",
+	)
+	return from
 }
 
 // take removes a field and returns its value, or nil if it does not exist.
 func (s source) take(path ...string) any {
-	inner := s.fields
-	for _, name := range path[:len(path)-1] {
-		next, isMap := inner[name].(map[string]any)
-		if !isMap {
-			return nil
-		}
-		inner = next
-	}
-	last := path[len(path)-1]
-	out := inner[last]
-	delete(inner, last)
-	return out
+	value, _, _ := unstructured.NestedFieldNoCopy(s.fields, path...)
+	unstructured.RemoveNestedField(s.fields, path...)
+	return value
+}
+
+func (s source) text(path ...string) string {
+	text, _ := s.take(path...).(string)
+	return text
 }
 
 // drop removes fields that need no equivalent, for example because the operator sets them.
@@ -62,141 +55,121 @@ func (s source) drop(names ...string) {
 	}
 }
 
-// dropDefault removes fields that have the value in a map, which is the API server's default or the
-// operator's value.
+// dropDefault removes fields with these values: defaults of the API server or of the operator.
 func (s source) dropDefault(values map[string]any) {
-	for name, value := range values {
-		if s.fields[name] == value {
-			delete(s.fields, name)
-		}
-	}
+	maps.DeleteFunc(s.fields, func(name string, value any) bool {
+		byDefault, hasDefault := values[name]
+		return hasDefault && value == byDefault
+	})
 }
 
 // in returns an inner object, without removing it.
 func (s source) in(path ...string) source {
-	out := s
-	for _, name := range path {
-		next, isMap := out.fields[name].(map[string]any)
-		if !isMap {
-			next = map[string]any{}
-		}
-		out = source{out.path + "." + name, next, s.notes}
+	value, _, _ := unstructured.NestedFieldNoCopy(s.fields, path...)
+	fields, isMap := value.(map[string]any)
+	if !isMap {
+		fields = map[string]any{}
 	}
-	return out
+	return source{s.path + "." + strings.Join(path, "."), fields, s.notes}
 }
 
-// list takes a list of objects.
 func (s source) list(name string) []source {
 	list, _ := s.take(name).([]any)
-	var out []source
+	var objects []source
 	for i, item := range list {
 		if fields, isMap := item.(map[string]any); isMap {
-			out = append(out, source{fmt.Sprintf("%s.%s[%d]", s.path, name, i), fields, s.notes})
+			objects = append(objects, source{fmt.Sprintf("%s.%s[%d]", s.path, name, i), fields, s.notes})
 		}
 	}
-	return out
+	return objects
 }
 
 // into decodes a field into a target of the same form. Inner fields that the target lacks are lost.
 func (s source) into(target any, path ...string) {
 	if value := s.take(path...); value != nil {
-		s.decode(value, target, strings.Join(path, "."))
+		field := strings.Join(path, ".")
+		s.decode(value, target, field, field)
+	}
+}
+
+// pick decodes fields into the fields of a target that have the same names.
+func (s source) pick(target any, names ...string) {
+	for _, name := range names {
+		if value := s.take(name); value != nil {
+			s.decode(map[string]any{name: value}, target, "", name)
+		}
 	}
 }
 
 // all decodes all fields into a target of the same form.
 func (s source) all(target any) {
-	s.decode(s.fields, target, "")
+	s.decode(s.fields, target, "", "")
 	clear(s.fields)
 }
 
-func (s source) decode(value, target any, field string) {
+// decode decodes the value of a field, whose inner fields have the prefix.
+func (s source) decode(value, target any, prefix, field string) {
 	raw, err := json.Marshal(withoutUnset(value))
 	var unknown []error
 	if err == nil {
 		unknown, err = kjson.UnmarshalStrict(raw, target)
 	}
-	if err != nil {
-		unknown = append(unknown, err)
-	}
 	for _, problem := range unknown {
-		if _, name, found := strings.Cut(problem.Error(), `unknown field "`); found {
-			name = strings.TrimSuffix(name, `"`)
-			s.lose(strings.TrimPrefix(field+"."+name, "."), whyNot(name[strings.LastIndex(name, ".")+1:]))
-			continue
-		}
-		s.lose(field, problem.Error())
+		_, name, _ := strings.Cut(strings.TrimSuffix(problem.Error(), `"`), `unknown field "`)
+		s.lose(strings.TrimPrefix(prefix+"."+name, "."), whyNot(name[strings.LastIndex(name, ".")+1:]))
+	}
+	if err != nil {
+		s.lose(field, err.Error())
 	}
 }
 
-// withoutUnset returns a value without the inner fields that are null or false. In the fields that
-// are decoded, both mean that the field is not set.
+// withoutUnset omits inner fields that are null or false, which both mean that they are not set.
 func withoutUnset(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
-		out := map[string]any{}
+		set := map[string]any{}
 		for name, inner := range value {
 			if inner != nil && inner != false {
-				out[name] = withoutUnset(inner)
+				set[name] = withoutUnset(inner)
 			}
 		}
-		return out
+		return set
 	case []any:
-		out := make([]any, len(value))
+		list := make([]any, len(value))
 		for i, inner := range value {
-			out[i] = withoutUnset(inner)
+			list[i] = withoutUnset(inner)
 		}
-		return out
+		return list
 	}
 	return value
 }
 
-// lose records a field without an equivalent.
 func (s source) lose(field, why string) {
 	s.notes.Lost = append(s.notes.Lost, strings.TrimSuffix(s.path+"."+field, ".")+": "+why)
 }
 
-// text takes a string.
-func (s source) text(path ...string) string {
-	out, _ := s.take(path...).(string)
-	return out
-}
-
-// rest records all remaining fields as lost.
 func (s source) rest() { s.restBecause("") }
 
 // restBecause is rest with the advice for fields that have no hint.
 func (s source) restBecause(why string) {
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
-		value := s.fields[name]
-		if inner, isMap := value.(map[string]any); isMap && hints[name] == "" {
+		inner, isMap := s.fields[name].(map[string]any)
+		switch {
+		case isMap && hints[name] == "":
 			source{s.path + "." + name, inner, s.notes}.restBecause(why)
-			continue
+		case !isNothing(s.fields[name]):
+			s.lose(name, cmp.Or(hints[name], why, whyNot(name)))
 		}
-		if isNothing(value) {
-			continue
-		}
-		if hints[name] == "" && why != "" {
-			s.lose(name, why)
-			continue
-		}
-		s.lose(name, whyNot(name))
 	}
 }
 
 // isNothing reports whether a value has the same meaning as no value.
 func isNothing(value any) bool {
 	switch value := value.(type) {
-	case nil:
-		return true
 	case []any:
 		return len(value) == 0
 	case map[string]any:
 		return len(value) == 0
-	case string:
-		return value == ""
-	case bool:
-		return !value
 	}
-	return false
+	return value == nil || value == "" || value == false
 }

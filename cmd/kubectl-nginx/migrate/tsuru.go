@@ -21,30 +21,26 @@ const (
 	tsuruFiles        = "/etc/nginx/extra_files"
 )
 
-// tsuruCacheFactor is the size of the volume of tsuru's cache, relative to cache.size
-// (pkg/k8s/k8s.go:44 and 587).
+// tsuruCacheFactor is the size of tsuru's volume, relative to cache.size (pkg/k8s/k8s.go:44, 587).
 const tsuruCacheFactor = 1.05
 
-// fromTsuru converts an Nginx of tsuru/nginx-operator.
-func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
-	from := newSource(manifest, &out.notes)
-	out.ownMetadata(from)
-	spec, nginx := &out.Object.Spec, from.in("spec")
-	nginx.into(&spec.Replicas, "replicas")
-	nginx.into(&spec.Image, "image")
+func (r *Result) fromTsuru(manifest *unstructured.Unstructured) error {
+	from := newSource(manifest, &r.notes)
+	r.ownMetadata(from)
+	spec, nginx := &r.Object.Spec, from.in("spec")
+	nginx.pick(spec, "replicas", "image", "resources")
 	if spec.Image == "" {
-		out.check("spec.image: tsuru's default is nginx:latest, and the operator's default is the image of its release")
+		r.check("spec.image: tsuru's default is nginx:latest, and the operator's default is the image of its release")
 	}
-	nginx.into(&spec.Resources, "resources")
 	if path := nginx.text("healthcheckPath"); path != "" {
-		out.check("%s.healthcheckPath: the operator's probes ask a server of the operator instead of %s, so a Pod is ready as soon as nginx runs",
-			nginx.path, path)
+		r.check("%s.healthcheckPath: the operator's probes ask a server of the operator instead of %s, so a Pod is ready "+
+			"as soon as nginx runs", nginx.path, path)
 	}
-	listens, err := out.tsuruConfig(nginx.in("config"), manifests)
+	listens, err := r.tsuruConfig(nginx.in("config"))
 	if err != nil {
 		return err
 	}
-	out.tsuruCache(nginx.in("cache"))
+	r.tsuruCache(nginx.in("cache"))
 
 	pod := nginx.in("podTemplate")
 	selected := map[string]string{ // pkg/k8s/k8s.go:311
@@ -53,21 +49,19 @@ func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*un
 	labels := map[string]string{}
 	pod.into(&labels, "labels")
 	maps.Copy(labels, selected)
-	if err := out.tsuruPod(pod, labels, selected); err != nil {
+	if err := r.tsuruPod(pod, labels, selected); err != nil {
 		return err
 	}
-	out.tsuruFiles(nginx.in("extraFiles"))
-	hosts := out.tsuruCertificates(nginx.list("tls"))
+	r.tsuruFiles(nginx.in("extraFiles"))
+	hosts := r.tsuruCertificates(nginx.list("tls"))
 	service := manifest.GetName() + "-service" // pkg/k8s/k8s.go:228
-	out.tsuruPorts(nginx, service, listens)
-	out.tsuruService(nginx.in("service"))
+	r.tsuruPorts(nginx, service, listens)
+	r.tsuruService(nginx.in("service"))
 	if nginx.fields["ingress"] != nil {
-		out.tsuruIngress(nginx.in("ingress"), hosts)
+		r.tsuruIngress(nginx.in("ingress"), hosts)
 	}
 	from.rest()
-	out.others(manifests, dependents{
-		podLabels: labels, serviceLabels: selected, kind: manifest.GetKind(), name: manifest.GetName(), service: service,
-	})
+	r.others(dependents{labels, selected, manifest.GetKind(), manifest.GetName(), service})
 	return nil
 }
 
@@ -76,56 +70,48 @@ func fromTsuru(out *Result, manifest *unstructured.Unstructured, manifests []*un
 type listening func(port int32) (listens, tls bool)
 
 // tsuruConfig converts the configuration, and returns on which ports its servers listen.
-func (r *Result) tsuruConfig(config source, manifests []*unstructured.Unstructured) (listening, error) {
+func (r *Result) tsuruConfig(config source) (listening, error) {
 	kind, name, text := config.text("kind"), config.text("name"), config.text("value")
-	switch kind {
-	case "":
-		if name+text == "" {
-			return nil, nil
-		}
-	case "Inline":
-		found, err := read(text)
-		if err != nil {
+	switch {
+	case kind+name+text == "":
+		return nil, nil
+	case kind == "Inline":
+		var err error
+		if r.whole, err = read(mainFile, text); err != nil {
 			return nil, err
 		}
-		r.whole = &found
 		if err := r.assemble(); err != nil {
 			return nil, err
 		}
 		return nginxconf.Listening(r.Object.Spec.Config.Inline), nil
-	case "ConfigMap":
+	case kind == "ConfigMap":
 		r.Object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: name}}
 		r.check("%s: key %s of ConfigMap %s must have only the content of the http block; move the rest to spec.nginx. Its paths below %s "+
 			"change to %s, and below %s to %s", config.path, v1alpha2.DefaultConfigKey, name, tsuruFiles, nginxconf.FilesDirectory,
 			tsuruCertificates, nginxconf.TLSDirectory)
-		return listeningIn(manifests, r.Object.Namespace, name), nil
+		return r.listeningIn(name), nil
 	}
 	return nil, fmt.Errorf("spec.config.kind is %q, must be Inline or ConfigMap", kind)
 }
 
-// listeningIn returns on which ports the servers of a complete nginx.conf in a ConfigMap listen, or
-// nil if the manifests do not have it.
-func listeningIn(manifests []*unstructured.Unstructured, namespace, name string) listening {
-	for _, manifest := range manifests {
-		if manifest.GetKind() != "ConfigMap" || manifest.GetNamespace() != namespace || manifest.GetName() != name {
-			continue
-		}
-		text, _, _ := unstructured.NestedString(manifest.Object, "data", v1alpha2.DefaultConfigKey)
-		found, err := read(text)
-		if err != nil {
-			return nil
-		}
-		http, _, err := found.http(nil)
-		if err != nil {
-			return nil
-		}
-		return nginxconf.Listening(http)
+// listeningIn returns the ports of a complete nginx.conf in a ConfigMap, or nil if it is unknown.
+func (r *Result) listeningIn(name string) listening {
+	data, exists, err := r.configMap(name)
+	if err != nil || !exists {
+		return nil
 	}
-	return nil
+	whole, err := read(mainFile, data[v1alpha2.DefaultConfigKey])
+	if err != nil {
+		return nil
+	}
+	http, _, err := whole.http(nil)
+	if err != nil {
+		return nil
+	}
+	return nginxconf.Listening(http)
 }
 
-// tsuruFiles converts the additional files. Without files, tsuru mounts all keys of the ConfigMap
-// (pkg/k8s/k8s.go:532).
+// tsuruFiles mounts all keys of the ConfigMap if there are no files, as tsuru (pkg/k8s/k8s.go:532).
 func (r *Result) tsuruFiles(from source) {
 	name, files := from.text("name"), map[string]string{}
 	from.into(&files, "files")
@@ -141,21 +127,21 @@ func (r *Result) tsuruFiles(from source) {
 		})
 	}
 	if len(files) > 0 {
-		r.moveFiles(tsuruFiles)
+		r.movePath(tsuruFiles, nginxconf.FilesDirectory)
 	}
 }
 
 // tsuruCertificates converts the certificates, and returns the Secrets by their host names.
 func (r *Result) tsuruCertificates(certificates []source) map[string]string {
 	hosts := map[string]string{}
-	for _, one := range certificates {
-		name := one.text("secretName")
+	for _, certificate := range certificates {
+		name := certificate.text("secretName")
 		var named []string
-		one.into(&named, "hosts") // server_name in the configuration
+		certificate.into(&named, "hosts") // server_name in the configuration
 		for _, host := range named {
 			hosts[host] = name
 		}
-		one.rest()
+		certificate.rest()
 		r.Object.Spec.TLS = append(r.Object.Spec.TLS, v1alpha2.TLS{SecretName: name})
 		r.movePath(tsuruCertificates+"/"+name, nginxconf.TLSDirectory+"/"+name)
 	}
@@ -181,25 +167,18 @@ func (r *Result) tsuruCache(from source) {
 
 // tsuruPod converts the Pod template (pkg/k8s/k8s.go:143), except for its ports.
 func (r *Result) tsuruPod(pod source, labels, selected map[string]string) error {
-	spec := &r.Object.Spec
 	r.podLabels(pod.path+".labels", labels, selected)
-	var placed v1alpha2.PodTemplate
-	pod.into(&placed.Annotations, "annotations")
-	placed.Annotations = r.usersOwn(pod.path+".annotations", placed.Annotations)
-	pod.into(&placed.NodeSelector, "nodeSelector")
-	pod.into(&placed.Affinity, "affinity")
+	placed := v1alpha2.PodTemplate{Annotations: r.usersOwn(pod, "annotations")}
+	pod.pick(&placed, "nodeSelector", "affinity", "topologySpreadConstraints")
 	pod.into(&placed.Tolerations, "toleration")
-	pod.into(&placed.TopologySpreadConstraints, "topologySpreadConstraints")
 	r.place(placed)
-	pod.into(&spec.ServiceAccountName, "serviceAccountName")
+	pod.pick(&r.Object.Spec, "serviceAccountName")
 	var rollout v1alpha2.Rollout
-	pod.into(&rollout.MaxSurge, "rollingUpdate", "maxSurge")
-	pod.into(&rollout.MaxUnavailable, "rollingUpdate", "maxUnavailable")
-	if rollout != (v1alpha2.Rollout{}) {
-		spec.Rollout = &rollout
-	}
-	r.drain(pod, "terminationGracePeriodSeconds")
+	pod.in("rollingUpdate").pick(&rollout, "maxSurge", "maxUnavailable")
+	r.Object.Spec.Rollout = unlessEmpty(rollout)
+	r.drain(pod)
 	r.securityContext(pod.in("podSecurityContext"), pod.in("containerSecurityContext"))
 	r.otherContainers(pod.list("initContainers"), pod.list("containers"))
-	return r.volumes(pod.list("volumes"), pod.list("volumeMounts"), func(one mounted) (bool, error) { return isTemporary(one), nil })
+	known := func(mount mounted) (bool, error) { return isTemporary(mount), nil }
+	return r.volumes(pod.list("volumes"), pod.list("volumeMounts"), known)
 }

@@ -6,10 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
+
+// tsuru returns an Nginx with fields of its spec, in the flow style of YAML.
+func tsuru(spec string) string {
+	return "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec: {" + spec + "}"
+}
 
 const everyFieldOfTsuru = `apiVersion: nginx.tsuru.io/v1alpha1
 kind: Nginx
@@ -58,8 +62,7 @@ spec:
     - {name: pages, mountPath: /srv/b, subPath: b}
 `
 
-// TestEveryFieldOfTsuru converts an Nginx with all fields. Each is converted or listed, and no
-// comment says that a field has no equivalent if it has one.
+// TestEveryFieldOfTsuru converts an Nginx with all fields. Each is converted or listed.
 func TestEveryFieldOfTsuru(t *testing.T) {
 	result := only(t, everyFieldOfTsuru)
 	text, err := result.YAML()
@@ -184,7 +187,7 @@ spec:
 func TestPortsOfTsuru(t *testing.T) {
 	inline := func(servers string) string { return "config: {kind: Inline, value: 'http { " + servers + " }'}" }
 	const (
-		both, tls = "server { listen 8080; } server { listen 8443 ssl; }", "tls: [{secretName: a}, {secretName: b}]"
+		both, tls = "server { listen 8080; } server { listen 8443 ssl; }", ", tls: [{secretName: a}, {secretName: b}]"
 		omitted   = "port 443 of tsuru's Service is omitted"
 	)
 	port := func(name string, number, target int32) v1alpha2.Port {
@@ -192,84 +195,66 @@ func TestPortsOfTsuru(t *testing.T) {
 	}
 	secure := port("https", 443, 8443)
 	secure.AppProtocol = "https"
-	certificate := func(name string) v1alpha2.TLS {
-		return v1alpha2.TLS{SecretName: name, Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)}
+	plain := []v1alpha2.Port{port("http", 80, 8080)}
+	certificates := []v1alpha2.TLS{
+		{SecretName: "a", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)},
+		{SecretName: "b", Port: ptr.To[int32](443), TargetPort: ptr.To[int32](8443)},
 	}
 	for name, test := range map[string]struct {
-		spec  []string
+		spec  string
 		ports []v1alpha2.Port
 		tls   []v1alpha2.TLS
 		says  []string
 	}{
-		"nothing":         {[]string{"replicas: 1"}, []v1alpha2.Port{port("http", 80, 8080)}, nil, []string{omitted}},
-		"plain HTTP only": {[]string{inline("server { listen 8080; }")}, []v1alpha2.Port{port("http", 80, 8080)}, nil, []string{omitted}},
-		"certificates": {
-			[]string{inline(both), tls}, []v1alpha2.Port{port("http", 80, 8080)}, []v1alpha2.TLS{certificate("a"), certificate("b")}, nil,
-		},
-		"a certificate without a configuration": {
-			[]string{tls}, []v1alpha2.Port{port("http", 80, 8080)}, []v1alpha2.TLS{certificate("a"), {SecretName: "b"}}, nil,
-		},
+		"nothing":                               {"replicas: 1", plain, nil, []string{omitted}},
+		"plain HTTP only":                       {inline("server { listen 8080; }"), plain, nil, []string{omitted}},
+		"certificates":                          {inline(both) + tls, plain, certificates, nil},
+		"a certificate without a configuration": {"replicas: 1" + tls, plain, []v1alpha2.TLS{certificates[0], {SecretName: "b"}}, nil},
 		"certificates that are only mounted": {
-			[]string{inline("server { listen 8080; }"), tls},
-			[]v1alpha2.Port{port("http", 80, 8080)},
-			[]v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}},
+			inline("server { listen 8080; }") + tls, plain, []v1alpha2.TLS{{SecretName: "a"}, {SecretName: "b"}},
 			[]string{omitted},
 		},
-		"a certificate from elsewhere": {[]string{inline(both)}, []v1alpha2.Port{port("http", 80, 8080), secure}, nil, nil},
+		"a certificate from elsewhere": {inline(both), append(plain, secure), nil, nil},
 		"a load balancer that ends TLS": {
-			[]string{inline("server { listen 8080; listen 8443; }")}, []v1alpha2.Port{port("http", 80, 8080), port("https", 443, 8443)}, nil, nil,
+			inline("server { listen 8080; listen 8443; }"), append(plain, port("https", 443, 8443)), nil, nil,
 		},
 		"a certificate and TLS only": {
-			[]string{inline("server { listen 8443 ssl; }"), tls},
-			[]v1alpha2.Port{},
-			[]v1alpha2.TLS{certificate("a"), certificate("b")},
+			inline("server { listen 8443 ssl; }") + tls, []v1alpha2.Port{}, certificates,
 			[]string{"port 80 of tsuru's Service is omitted"},
 		},
 		"TLS only": {
-			[]string{inline("server { listen 8443 ssl; }")},
-			[]v1alpha2.Port{secure},
-			nil,
+			inline("server { listen 8443 ssl; }"), []v1alpha2.Port{secure}, nil,
 			[]string{"port 80 of tsuru's Service is omitted, because no server in the text of the configuration listens on its targetPort 8080; " +
 				"if an included file has one, set the port in spec.tls or spec.ports"},
 		},
 		"the host's network": {
-			[]string{inline("server { listen 80; listen 443; }"), "podTemplate: {hostNetwork: true}"},
-			[]v1alpha2.Port{{Name: "http", Port: 80}, {Name: "https", Port: 443}},
-			nil,
+			inline("server { listen 80; listen 443; }") + ", podTemplate: {hostNetwork: true}",
+			[]v1alpha2.Port{{Name: "http", Port: 80}, {Name: "https", Port: 443}}, nil,
 			[]string{"podTemplate.hostNetwork: Pod Security restricted"},
 		},
 		"other numbers": {
-			[]string{
-				inline("server { listen 81; listen 8443; }"),
-				"podTemplate: {ports: [{name: http, containerPort: 81}, {name: a, containerPort: 9000}]}",
-			},
-			[]v1alpha2.Port{port("http", 80, 81), port("https", 443, 8443)},
-			nil,
+			inline("server { listen 81; listen 8443; }") +
+				", podTemplate: {ports: [{name: http, containerPort: 81}, {name: a, containerPort: 9000}]}",
+			[]v1alpha2.Port{port("http", 80, 81), port("https", 443, 8443)}, nil,
 			[]string{"container port 9000 is not a port of Service a-service"},
 		},
 		"the PROXY protocol": {
-			[]string{
-				inline("server { listen 8080; listen 9080 proxy_protocol; }"), "service: {type: LoadBalancer}",
-				"podTemplate: {ports: [{name: proxy-http, containerPort: 9080}]}",
-			},
-			[]v1alpha2.Port{port("proxy-http", 80, 9080)},
-			nil, nil,
+			inline("server { listen 8080; listen 9080 proxy_protocol; }") +
+				", service: {type: LoadBalancer}, podTemplate: {ports: [{name: proxy-http, containerPort: 9080}]}",
+			[]v1alpha2.Port{port("proxy-http", 80, 9080)}, nil, nil,
 		},
 		"HTTPS over HTTP": {
-			[]string{inline(both), `service: {annotations: {nginx.tsuru.io/https-over-http: "true"}}`},
-			[]v1alpha2.Port{port("http", 80, 8080)},
-			nil,
+			inline(both) + `, service: {annotations: {nginx.tsuru.io/https-over-http: "true"}}`, plain, nil,
 			[]string{"two ports of the Service cannot have the same targetPort, so port 443 is omitted"},
 		},
 		"UDP": {
-			[]string{inline("server { listen 8080; }"), "podTemplate: {ports: [{name: q, containerPort: 8443, protocol: UDP}]}"},
-			[]v1alpha2.Port{port("http", 80, 8080)},
-			nil,
+			inline("server { listen 8080; }") + ", podTemplate: {ports: [{name: q, containerPort: 8443, protocol: UDP}]}",
+			plain, nil,
 			[]string{"podTemplate.ports[0].protocol: UDP: the operator serves HTTP over TCP only, so port 8443 is omitted", omitted},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := only(t, "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec:\n  "+strings.Join(test.spec, "\n  "))
+			result := only(t, tsuru(test.spec))
 			if diff := cmp.Diff(test.ports, result.Object.Spec.Ports); diff != "" {
 				t.Errorf("ports: -want +got:\n%s", diff)
 			}
@@ -292,10 +277,9 @@ func TestPortsOfTsuru(t *testing.T) {
 	}
 }
 
-// TestConfigMapOfTsuru verifies that the servers of a configuration in a ConfigMap determine the
-// ports, too, if the manifests have it, and that the manual steps are listed.
+// TestConfigMapOfTsuru verifies that servers in a ConfigMap of the manifests determine the ports.
 func TestConfigMapOfTsuru(t *testing.T) {
-	const nginx = "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec: {config: {kind: ConfigMap, name: conf}}"
+	nginx := tsuru("config: {kind: ConfigMap, name: conf}")
 	const configMap = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n" +
 		"data: {nginx.conf: 'http { include /etc/nginx/conf.d/*.conf; server { listen 8080; listen 8443; } }'}"
 	for manifests, ports := range map[string]int{nginx: 1, nginx + configMap: 2} {
@@ -311,55 +295,19 @@ func TestConfigMapOfTsuru(t *testing.T) {
 	}
 }
 
-// TestConfigOfTsuruWithoutKind verifies that a configuration without a kind is not dropped.
-func TestConfigOfTsuruWithoutKind(t *testing.T) {
-	_, err := From(parse(t, "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec: {config: {name: conf}}"), "")
-	if err == nil || !strings.Contains(err.Error(), `spec.config.kind is "", must be Inline or ConfigMap`) {
-		t.Error(err)
-	}
-}
-
 // TestCacheOfTsuru verifies that the volume has at least the size of tsuru's, which is 5 percent
 // larger than the declared size (pkg/k8s/k8s.go:587 at commit 77f209d1101e).
 func TestCacheOfTsuru(t *testing.T) {
 	for declared, want := range map[string]string{
 		"256Mi": "269Mi", "1Gi": "1076Mi", "100Gi": "105Gi", "1G": "1002Mi", "1073741824": "1076Mi", "1500M": "1503Mi", "1": "1Mi",
 	} {
-		result := only(t, "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\n"+
-			"spec: {cache: {path: /var/cache/a, inMemory: true, size: "+declared+"}}")
+		result := only(t, tsuru("cache: {path: /var/cache/a, inMemory: true, size: "+declared+"}"))
 		if diff := cmp.Diff(&v1alpha2.Cache{Path: "/var/cache/a", Size: want, InMemory: true}, result.Object.Spec.Cache); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", declared, diff)
 		}
 	}
-	result := only(t, "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec: {cache: {path: /var/cache/a}}")
+	result := only(t, tsuru("cache: {path: /var/cache/a}"))
 	if result.Object.Spec.Cache != nil || !strings.Contains(strings.Join(result.Lost, "\n"), "a cache requires a size") {
 		t.Errorf("cache %+v, lost %q", result.Object.Spec.Cache, result.Lost)
-	}
-}
-
-// TestFilesOfTsuru verifies that extraFiles are converted with and without the list of keys.
-func TestFilesOfTsuru(t *testing.T) {
-	const config = "config: {kind: Inline, value: 'http { server { listen 8080; include /etc/nginx/extra_files/a.conf; } }'}"
-	for extra, want := range map[string]string{
-		"{name: f}": `{volumes: [{name: extra-files, mountPath: /etc/nginx/extra_files, readOnly: true, configMap: {name: f}}],
-			config: {inline: "server {\n  listen 8080;\n  include /etc/nginx/extra_files/a.conf;\n}\n"}}`,
-		"{name: f, files: {a: a.conf}}": `{files: [{path: a.conf, configMapRef: {name: f, key: a}}],
-			config: {inline: "server {\n  listen 8080;\n  include /etc/nginx/files/a.conf;\n}\n"}}`,
-	} {
-		result := only(t, "apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\nspec:\n  "+config+"\n  extraFiles: "+extra)
-		var spec v1alpha2.NginxOperatorSpec
-		if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(want, "\t", "")), &spec); err != nil {
-			t.Fatal(err)
-		}
-		got := v1alpha2.NginxOperatorSpec{Volumes: result.Object.Spec.Volumes, Files: result.Object.Spec.Files, Config: result.Object.Spec.Config}
-		if diff := cmp.Diff(spec, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", extra, diff)
-		}
-		if diff := cmp.Diff([]string{"ConfigMap f"}, result.Keep); diff != "" {
-			t.Error(diff)
-		}
-		if strings.Contains(strings.Join(result.Check, "\n"), "not valid") {
-			t.Errorf("%q", result.Check)
-		}
 	}
 }

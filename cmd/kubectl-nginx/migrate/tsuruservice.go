@@ -17,11 +17,9 @@ const (
 	tsuruHTTPS      = "https"
 	tsuruProxyHTTP  = "proxy-http"
 	tsuruProxyHTTPS = "proxy-https"
-	// tsuruOverHTTP is the annotation of the Service that sends port 443 to the port for plain HTTP
-	// (pkg/k8s/k8s.go:63 and 297).
+	// tsuruOverHTTP sends port 443 to the port for plain HTTP (pkg/k8s/k8s.go:63 and 297).
 	tsuruOverHTTP = "nginx.tsuru.io/https-over-http"
-	// tsuruIPv6 is the annotation of the Ingress that adds an Ingress for IPv6
-	// (controllers/nginx_controller.go:40 and 322).
+	// tsuruIPv6 adds an Ingress for IPv6 (controllers/nginx_controller.go:40 and 322).
 	tsuruIPv6 = "nginx.tsuru.io/allocate-gcp-ipv6"
 )
 
@@ -65,7 +63,6 @@ func (r *Result) tsuruPorts(nginx source, service string, known listening) {
 	}), service)
 }
 
-// tsuruPlain converts port 80 of the Service.
 func (r *Result) tsuruPlain(name string, number, secure int32, known listening) {
 	isTLS := false
 	if known != nil {
@@ -80,7 +77,6 @@ func (r *Result) tsuruPlain(name string, number, secure int32, known listening) 
 	r.tsuruPort(name, plainPort, number, isTLS)
 }
 
-// tsuruSecure converts port 443 of the Service.
 func (r *Result) tsuruSecure(name string, number int32, known listening) {
 	spec := &r.Object.Spec
 	var listens, isTLS bool
@@ -104,15 +100,15 @@ func (r *Result) tsuruSecure(name string, number int32, known listening) {
 	}
 }
 
-func (r *Result) tsuruPort(name string, port, target int32, isTLS bool) {
-	out := v1alpha2.Port{Name: name, Port: port}
-	if target != port {
-		out.TargetPort = ptr.To(target)
+func (r *Result) tsuruPort(name string, number, target int32, isTLS bool) {
+	port := v1alpha2.Port{Name: name, Port: number}
+	if target != number {
+		port.TargetPort = ptr.To(target)
 	}
 	if isTLS {
-		out.AppProtocol = "https"
+		port.AppProtocol = "https"
 	}
-	r.Object.Spec.Ports = append(r.Object.Spec.Ports, out)
+	r.Object.Spec.Ports = append(r.Object.Spec.Ports, port)
 }
 
 func (r *Result) omitted(port, target int32) {
@@ -126,31 +122,23 @@ func (r *Result) tsuruService(from source) {
 	if from.fields["usePodSelector"] == false {
 		from.lose("usePodSelector", whyNot("usePodSelector"))
 	}
-	service := v1alpha2.Service{}
-	from.into(&service.Type, "type")
-	from.into(&service.Labels, "labels")
-	from.into(&service.Annotations, "annotations")
-	service.Labels = r.usersOwn(from.path+".labels", service.Labels)
-	service.Annotations = r.usersOwn(from.path+".annotations", service.Annotations)
-	from.into(&service.ExternalTrafficPolicy, "externalTrafficPolicy")
+	var service v1alpha2.Service
+	from.pick(&service, "type", "externalTrafficPolicy")
+	service.Labels, service.Annotations = r.usersOwn(from, "labels"), r.usersOwn(from, "annotations")
 	if service.Type == "" || service.Type == corev1.ServiceTypeClusterIP {
 		service.Type, service.ExternalTrafficPolicy = "", "" // tsuru ignores it, too
 	}
-	if len(service.Type)+len(service.Labels)+len(service.Annotations)+len(service.ExternalTrafficPolicy) > 0 {
-		r.Object.Spec.Service = &service
-	}
+	r.Object.Spec.Service = unlessEmpty(service)
 }
 
-// tsuruIngress converts the Ingress (pkg/k8s/k8s.go:353), with the Secrets of the certificates by
-// their host names.
+// tsuruIngress converts the Ingress (pkg/k8s/k8s.go:353). hosts has the Secrets by host name.
 func (r *Result) tsuruIngress(from source, hosts map[string]string) {
 	var ingress v1alpha2.Ingress
 	from.into(&ingress.ClassName, "ingressClassName")
 	if from.take("annotations", tsuruIPv6) == "true" {
 		from.lose("annotations."+tsuruIPv6, "the operator creates one Ingress; create the one for IPv6 yourself")
 	}
-	from.into(&ingress.Annotations, "annotations")
-	ingress.Annotations = r.usersOwn(from.path+".annotations", ingress.Annotations)
+	ingress.Annotations = r.usersOwn(from, "annotations")
 	if labels := from.take("labels"); !isNothing(labels) {
 		from.lose("labels", "spec.expose.ingress has no labels")
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -22,8 +23,7 @@ const (
 	temporary     = "/tmp"
 )
 
-// unread are files, and directories whose files have no effect in the operator's Pods, with the
-// reason.
+// unread has the reason why files and directories have no effect in the operator's Pods.
 var unread = map[string]string{
 	mainFile:                          ownMain,
 	bitnami + "/nginx.conf":           ownMain,
@@ -46,49 +46,51 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 	for _, volume := range declared {
 		volumes[volume.text("name")] = volume
 	}
-	used, added := map[string]bool{}, map[string]bool{}
-	for _, mount := range mounts {
-		name := mount.text("name")
-		volume, found := volumes[name]
-		if !found {
-			mount.lose("name", fmt.Sprintf("the Pod has no volume %q", name))
+	used, added := sets.New[string](), sets.New[string]()
+	for _, from := range mounts {
+		name := from.text("name")
+		volume, exists := volumes[name]
+		if !exists {
+			from.lose("name", fmt.Sprintf("the Pod has no volume %q", name))
 			continue
 		}
-		one := mounted{volume, name, mount.text("mountPath"), mount.text("subPath")}
-		at := path.Clean(one.at)
-		isKnown, err := known(one)
+		mount := mounted{volume, name, from.text("mountPath"), from.text("subPath")}
+		readOnly := from.take("readOnly") == true
+		isKnown, err := known(mount)
 		if err != nil {
 			return err
 		}
-		readOnly := mount.take("readOnly") == true
-		used[name] = true
-		switch {
+
+		used.Insert(name)
+		switch at := path.Clean(mount.at); {
+		case isKnown && at == temporary && r.mounts(name):
+			from.lose("", at+": the operator mounts its own volume here, which other containers do not share; use another path")
 		case isKnown:
-		case added[name]:
-			mount.lose("", fmt.Sprintf("%s: spec.volumes mounts a volume only once; add a volume with another name", one.at))
+		case added.Has(name):
+			from.lose("", mount.at+": spec.volumes mounts a volume only once; add a volume with another name")
+			loseUnread(from, at)
 		default:
-			added[name] = true
-			r.addVolume(v1alpha2.Volume{MountPath: one.at, SubPath: one.subPath, ReadOnly: readOnly}, name, volume)
+			added.Insert(name)
+			r.addVolume(v1alpha2.Volume{MountPath: mount.at, SubPath: mount.subPath, ReadOnly: readOnly}, name, volume)
+			loseUnread(from, at)
 		}
-		if isKnown && at == temporary && r.mounts(name) {
-			mount.lose("", fmt.Sprintf("%s: the operator mounts its own volume here, which other containers do not share; use another path", at))
-		}
-		for file, why := range unread {
-			if isKnown {
-				break
-			}
-			if at == file || strings.HasPrefix(at, file+"/") || file == mainFile && at == path.Dir(file) {
-				mount.lose("", fmt.Sprintf("%s: %s", at, why))
-			}
-		}
-		mount.rest()
+		from.rest()
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(volumes)) {
-		if !added[name] && (!used[name] || r.mounts(name)) {
+		if !added.Has(name) && (!used.Has(name) || r.mounts(name)) {
 			r.addVolume(v1alpha2.Volume{}, name, volumes[name])
 		}
 	}
 	return nil
+}
+
+func loseUnread(mount source, at string) {
+	for file, why := range unread {
+		if at == file || strings.HasPrefix(at, file+"/") || file == mainFile && at == path.Dir(file) {
+			mount.lose("", at+": "+why)
+		}
+	}
 }
 
 // addVolume adds a volume, unless spec.volumes does not support its source.
@@ -104,45 +106,44 @@ func (r *Result) addVolume(target v1alpha2.Volume, name string, from source) {
 	}
 }
 
-// isTemporary reports whether a mount replaces temporary, for which the operator mounts a volume of
-// its own.
-func isTemporary(one mounted) bool {
-	emptyDir, isEmptyDir := one.volume.fields["emptyDir"].(map[string]any)
-	if path.Clean(one.at) != temporary || !isEmptyDir {
+// isTemporary reports whether the operator's own volume replaces a mount.
+func isTemporary(mount mounted) bool {
+	emptyDir, isEmptyDir := mount.volume.fields["emptyDir"].(map[string]any)
+	if path.Clean(mount.at) != temporary || !isEmptyDir {
 		return false
 	}
 	for _, name := range slices.Sorted(maps.Keys(emptyDir)) {
-		one.volume.lose("emptyDir."+name, "the operator mounts its own volume at /tmp, which has no settings")
+		mount.volume.lose("emptyDir."+name, "the operator mounts its own volume at /tmp, which has no settings")
 	}
 	return true
 }
 
 // knownMount converts a mount that has its own field: configuration, static files, or a cache.
-func (r *Result) knownMount(one mounted, manifests []*unstructured.Unstructured, namespace string) (bool, error) {
+func (r *Result) knownMount(mount mounted) (bool, error) {
 	spec := &r.Object.Spec
-	configMap, _, _ := unstructured.NestedString(one.volume.fields, "configMap", "name")
-	emptyDir, isEmptyDir := one.volume.fields["emptyDir"].(map[string]any)
+	isWhole := mount.subPath == ""
+	configMap, _, _ := unstructured.NestedString(mount.volume.fields, "configMap", "name")
+	emptyDir, isEmptyDir := mount.volume.fields["emptyDir"].(map[string]any)
 	switch {
-	case isTemporary(one):
+	case isTemporary(mount):
 		return true, nil
-	case configMap != "" && isConfiguration(one):
-		return true, r.config(configMap, one, manifests, namespace)
-	case configMap != "" && one.at == htmlDirectory && one.subPath == "" && spec.Content == nil && len(itemsOf(one.volume)) == 0:
+	case configMap != "" && isConfiguration(mount):
+		return true, r.config(configMap, mount)
+	case configMap != "" && mount.at == htmlDirectory && isWhole && spec.Content == nil && len(itemsOf(mount.volume)) == 0:
 		spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: configMap}}
 		return true, nil
 	// spec.volumes can share a volume with other containers, and spec.cache cannot.
-	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(one.at, cacheRoot+"/") && one.subPath == "" && !r.mounts(one.name):
+	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(mount.at, cacheRoot+"/") && isWhole && !r.mounts(mount.name):
 		if isNothing(emptyDir["sizeLimit"]) {
 			return false, nil // spec.cache requires a size
 		}
 		limit := fmt.Sprint(emptyDir["sizeLimit"])
 		size, err := resource.ParseQuantity(limit)
 		if err != nil {
-			return false, fmt.Errorf("failed to read sizeLimit %q of volume %q: %w", limit, one.name, err)
+			return false, fmt.Errorf("failed to read sizeLimit %q of volume %q: %w", limit, mount.name, err)
 		}
-		spec.Cache = &v1alpha2.Cache{
-			Path: path.Clean(one.at), Size: cacheSize(limit, size, 1), InMemory: emptyDir["medium"] == string(corev1.StorageMediumMemory),
-		}
+		inMemory := emptyDir["medium"] == string(corev1.StorageMediumMemory)
+		spec.Cache = &v1alpha2.Cache{Path: path.Clean(mount.at), Size: cacheSize(limit, size, 1), InMemory: inMemory}
 		return true, nil
 	}
 	return false, nil
@@ -160,19 +161,18 @@ func cacheSize(text string, size resource.Quantity, factor float64) string {
 	return fmt.Sprintf("%.0fGi", math.Ceil(size.AsApproximateFloat64()*factor/(mebibyte<<10)))
 }
 
-// itemsOf returns the keys of a ConfigMap by their path in a volume, or nil if the volume has all
-// keys.
+// itemsOf returns the keys in a volume by their path, or nil if it has all keys of the ConfigMap.
 func itemsOf(volume source) map[string]string {
-	items, _, _ := unstructured.NestedSlice(volume.fields, "configMap", "items")
-	var out map[string]string
-	for _, item := range items {
+	var items map[string]string
+	list, _, _ := unstructured.NestedSlice(volume.fields, "configMap", "items")
+	for _, item := range list {
 		fields, _ := item.(map[string]any)
 		key, _ := fields["key"].(string)
 		file, _ := fields["path"].(string)
-		if out == nil {
-			out = map[string]string{}
+		if items == nil {
+			items = map[string]string{}
 		}
-		out[file] = key
+		items[file] = key
 	}
-	return out
+	return items
 }

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,12 +22,9 @@ type Plan struct {
 
 // Differs reports whether anything would change.
 func (p *Plan) Differs() bool {
-	for _, object := range p.Objects {
-		if object.Action != None || len(object.Children) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Objects, func(object Object) bool {
+		return object.Action != None || len(object.Children) > 0
+	})
 }
 
 // Actions of a Change.
@@ -46,21 +44,17 @@ type Change struct {
 	Name       string `json:"name"`
 	// Diff is a unified diff of the YAML, or "" if nothing changes.
 	Diff string `json:"diff,omitempty"`
-	// Unchecked is true if the user lacks the permission, so the API server did not check the
-	// change.
+	// Unchecked is true if the user lacks the permission, so the API server checked nothing.
 	Unchecked bool `json:"unchecked,omitempty"`
 }
 
-// Object is the change of an object of a manifest, and of its child objects if it is an
-// NginxOperator.
+// Object is the change of an object of a manifest. The other fields are those of an NginxOperator.
 type Object struct {
 	Change `json:",inline"`
 
-	// BlockedBy lists the reasons why the operator would not apply the spec, as in
-	// status.blockedBy.
+	// BlockedBy lists the reasons not to apply the spec, as in status.blockedBy.
 	BlockedBy []v1alpha2.Blocker `json:"blockedBy,omitempty"`
-	// Children are the child objects that change.
-	Children []Change `json:"children,omitempty"`
+	Children  []Change           `json:"children,omitempty"`
 	// Pods is the effect on the Pods, or nil for other kinds.
 	Pods *Pods `json:"pods,omitempty"`
 	// Paused is true if the operator changes no child object until spec.paused is removed.
@@ -82,35 +76,33 @@ type Pods struct {
 
 // podsOf returns the effect of a change of a Deployment on its Pods. before is nil for a creation.
 func podsOf(before, after *appsv1.Deployment) *Pods {
-	out := &Pods{After: ptr.Deref(after.Spec.Replicas, 1)}
+	pods := &Pods{After: ptr.Deref(after.Spec.Replicas, 1)}
 	if before == nil {
-		return out
+		return pods
 	}
-	out.Before = ptr.Deref(before.Spec.Replicas, 1)
-	if out.Before > 0 && !equality.Semantic.DeepEqual(before.Spec.Template, after.Spec.Template) {
-		out.Roll = true
-		if rolling := after.Spec.Strategy.RollingUpdate; rolling != nil {
-			out.Strategy = fmt.Sprintf("maxSurge %s, maxUnavailable %s", rolling.MaxSurge, rolling.MaxUnavailable)
-		}
+
+	pods.Before = ptr.Deref(before.Spec.Replicas, 1)
+	pods.Roll = pods.Before > 0 && !equality.Semantic.DeepEqual(before.Spec.Template, after.Spec.Template)
+	if rolling := after.Spec.Strategy.RollingUpdate; pods.Roll && rolling != nil {
+		pods.Strategy = fmt.Sprintf("maxSurge %s, maxUnavailable %s", rolling.MaxSurge, rolling.MaxUnavailable)
 	}
-	return out
+	return pods
 }
 
 // changeOf returns the change between two states of an object. One of them can be nil.
 func changeOf(before, after *unstructured.Unstructured) (Change, error) {
+	diff, err := Compare(before, after)
 	object, action := after, Update
 	switch {
 	case before == nil:
 		action = Create
 	case after == nil:
 		object, action = before, Delete
+	case diff == "":
+		action = None
 	}
-	out := Change{
+	return Change{
 		Action: action, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
-	}
-	var err error
-	if out.Diff, err = Compare(before, after); err == nil && out.Diff == "" && action == Update {
-		out.Action = None
-	}
-	return out, err
+		Diff: diff,
+	}, err
 }

@@ -5,10 +5,12 @@ package preview
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,31 +26,16 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// write is a change of an object in a dry run. before is nil for a creation, after is nil for a
-// deletion.
-type write struct {
-	before, after client.Object
-	// unchecked is true if the user lacks the permission, so the API server did not check the
-	// change.
-	unchecked bool
-}
-
 // dryRuns is a client that reads planned manifests as if they were stored. It turns each write into
 // a dry run, and records it.
 type dryRuns struct {
 	client.Client
 
-	planned map[identity]*unstructured.Unstructured
-	writes  []write
+	planned  map[identity]*unstructured.Unstructured
+	children []Change
+	pods     *Pods
 	// refused is true if the API server rejected a write, so the operator would stop writing.
 	refused bool
-}
-
-// keep records a write that the operator would make.
-func (d *dryRuns) keep(one write) {
-	if !d.refused {
-		d.writes = append(d.writes, one)
-	}
 }
 
 // identity identifies an object in all versions.
@@ -62,13 +49,12 @@ func (d *dryRuns) identityOf(object client.Object, key types.NamespacedName) (id
 	return identity{gvk.GroupKind(), key}, err
 }
 
-// Get implements client.Reader.
 func (d *dryRuns) Get(ctx context.Context, key types.NamespacedName, object client.Object, options ...client.GetOption) error {
 	id, err := d.identityOf(object, key)
 	if err != nil {
 		return err
 	}
-	if planned, found := d.planned[id]; found {
+	if planned, isPlanned := d.planned[id]; isPlanned {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(planned.Object, object)
 	}
 	return d.Client.Get(ctx, key, object, options...)
@@ -78,14 +64,13 @@ func (d *dryRuns) Get(ctx context.Context, key types.NamespacedName, object clie
 func (d *dryRuns) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	all := (&client.ListOptions{}).ApplyOptions(options)
 	if all.FieldSelector != nil {
-		if instance, found := all.FieldSelector.RequiresExactMatch(cached.InstanceIndex); found {
+		if instance, isExact := all.FieldSelector.RequiresExactMatch(cached.InstanceIndex); isExact {
 			all.FieldSelector, all.LabelSelector = nil, labels.SelectorFromSet(wellknown.Selector(instance))
 		}
 	}
 	return d.Client.List(ctx, list, all)
 }
 
-// Create implements client.Writer.
 func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	// The user may lack the operator's permission to block the deletion of the owner.
 	owners := object.GetOwnerReferences()
@@ -93,18 +78,18 @@ func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...c
 		owners[i].BlockOwnerDeletion = nil
 	}
 	object.SetOwnerReferences(owners)
+
 	err := d.Client.Create(ctx, object, append(options, client.DryRunAll)...)
 	unchecked, err := d.unlessMay(ctx, err, "create", object)
+	if err != nil {
+		return err
+	}
 	if unchecked {
 		object.SetUID("unchecked") // a created object has a UID
 	}
-	if err == nil {
-		d.keep(write{after: object, unchecked: unchecked})
-	}
-	return err
+	return d.record(nil, object, unchecked)
 }
 
-// Patch implements client.Writer.
 func (d *dryRuns) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 	before := object.DeepCopyObject().(client.Object)
 	err := d.Client.Patch(ctx, object, patch, append(options, client.DryRunAll)...)
@@ -115,33 +100,70 @@ func (d *dryRuns) Patch(ctx context.Context, object client.Object, patch client.
 	if err == nil && metav1.GetControllerOf(before) == nil && metav1.GetControllerOf(object) != nil {
 		err = d.plan(object) // the children are rendered again after an adoption
 	}
-	if err == nil {
-		d.keep(write{before: before, after: object, unchecked: unchecked})
+	if err != nil {
+		return err
 	}
-	return err
+	return d.record(before, object, unchecked)
 }
 
 // plan stores an object, so that later reads return it.
 func (d *dryRuns) plan(object client.Object) error {
 	id, err := d.identityOf(object, client.ObjectKeyFromObject(object))
-	if err != nil {
-		return err
+	if err == nil {
+		d.planned[id], err = d.toUnstructured(object)
 	}
-	planned, err := d.toUnstructured(object)
-	if err != nil {
-		return err
-	}
-	if d.planned == nil {
-		d.planned = map[identity]*unstructured.Unstructured{}
-	}
-	d.planned[id] = planned
-	return nil
+	return err
 }
 
 // Delete implements client.Writer. It sends no request, because the operator has the permission.
 func (d *dryRuns) Delete(_ context.Context, object client.Object, _ ...client.DeleteOption) error {
-	d.keep(write{before: object})
+	return d.record(object, nil, false)
+}
+
+// record adds a write to the changes, unless the operator would not make it.
+func (d *dryRuns) record(before, after client.Object, unchecked bool) error {
+	if d.refused {
+		return nil
+	}
+
+	from, errFrom := d.toUnstructured(before)
+	to, errTo := d.toUnstructured(after)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return err
+	}
+	change, err := changeOf(from, to)
+	if err != nil {
+		return err
+	}
+	change.Unchecked = unchecked
+	if change.Action != None {
+		d.children = append(d.children, change)
+	}
+
+	if deployment, isDeployment := after.(*appsv1.Deployment); isDeployment {
+		running, _ := before.(*appsv1.Deployment)
+		d.pods = podsOf(running, deployment)
+	}
 	return nil
+}
+
+// toUnstructured returns a child with its kind, which typed clients omit. nil stays nil.
+func (d *dryRuns) toUnstructured(object client.Object) (*unstructured.Unstructured, error) {
+	if object == nil {
+		return nil, nil
+	}
+	gvk, err := d.GroupVersionKindFor(object)
+	if err != nil {
+		return nil, err
+	}
+
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("failed to encode %s: %w", object.GetName(), err)
+	}
+	converted := &unstructured.Unstructured{Object: content}
+	converted.SetGroupVersionKind(gvk)
+	return converted, nil
 }
 
 // unlessMay drops the error of a write that the user has no permission for, because the operator
@@ -150,6 +172,7 @@ func (d *dryRuns) unlessMay(ctx context.Context, err error, verb string, object 
 	if !apierrors.IsForbidden(err) {
 		return false, err
 	}
+
 	gvk, kindErr := d.GroupVersionKindFor(object)
 	if kindErr != nil {
 		return false, kindErr
@@ -174,14 +197,13 @@ func (d *dryRuns) unlessMay(ctx context.Context, err error, verb string, object 
 
 // merge applies a patch locally, without the API server's defaults and validation.
 func merge(before client.Object, patch client.Patch, into client.Object) error {
-	change, err := patch.Data(before)
+	change, errChange := patch.Data(before)
+	current, errCurrent := json.Marshal(before)
+	err := errors.Join(errChange, errCurrent)
 	if err != nil {
 		return err
 	}
-	current, err := json.Marshal(before)
-	if err != nil {
-		return err
-	}
+
 	if patch.Type() == types.StrategicMergePatchType {
 		current, err = strategicpatch.StrategicMergePatch(current, change, before)
 	} else {
@@ -190,6 +212,7 @@ func merge(before client.Object, patch client.Patch, into client.Object) error {
 	if err != nil {
 		return err
 	}
+
 	merged := reflect.New(reflect.TypeOf(into).Elem())
 	err = json.Unmarshal(current, merged.Interface())
 	reflect.ValueOf(into).Elem().Set(merged.Elem())

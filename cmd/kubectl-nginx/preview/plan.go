@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -32,11 +32,14 @@ type Planner struct {
 	DefaultImage string
 }
 
+var instanceKind = v1alpha2.GroupVersion.WithKind("NginxOperator")
+
 // Plan returns the changes that applying the manifests would make. Each manifest must have a
 // namespace. NginxOperators see planned ConfigMaps and Secrets. Plan returns errors of the API
 // server, including rejections by admission, and errors of manifests.
 func (p *Planner) Plan(ctx context.Context, manifests []*unstructured.Unstructured) (*Plan, error) {
-	out, planned := &Plan{}, map[identity]*unstructured.Unstructured{}
+	plan, planned := &Plan{}, map[identity]*unstructured.Unstructured{}
+	var all []*unstructured.Unstructured
 	var errs []error
 	for _, manifest := range manifests {
 		live, after, err := p.Apply.dryRun(ctx, p.Client, manifest)
@@ -48,107 +51,90 @@ func (p *Planner) Plan(ctx context.Context, manifests []*unstructured.Unstructur
 		if err != nil {
 			return nil, err
 		}
-		out.Objects = append(out.Objects, Object{Change: change})
+		plan.Objects = append(plan.Objects, Object{Change: change})
 		planned[identity{after.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(after)}] = after
+		all = append(all, after)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	for i := range out.Objects {
-		object := &out.Objects[i]
-		id := identity{object.group(), client.ObjectKey{Namespace: object.Namespace, Name: object.Name}}
-		if !isInstance(planned[id].GroupVersionKind()) {
+
+	for i, after := range all {
+		if after.GroupVersionKind().GroupKind() != instanceKind.GroupKind() {
 			continue
 		}
-		if err := p.planInstance(ctx, planned, planned[id], object); err != nil {
+		change := plan.Objects[i].Change
+		instance, err := p.asStored(ctx, after, change.Action == Create)
+		if err != nil {
 			return nil, err
 		}
+		if plan.Objects[i], err = p.PlanInstance(ctx, instance, planned); err != nil {
+			return nil, err
+		}
+		plan.Objects[i].Change = change
 	}
-	return out, nil
+	return plan, nil
 }
 
-// planInstance adds the changes of the child objects to an NginxOperator.
-func (p *Planner) planInstance(
-	ctx context.Context, planned map[identity]*unstructured.Unstructured, after *unstructured.Unstructured, into *Object,
-) error {
-	object, err := p.asStored(ctx, after, into.Action == Create)
-	if err != nil {
-		return err
-	}
-	dry := &dryRuns{Client: p.Client, planned: planned}
+// PlanInstance returns the effects of an NginxOperator, without its own change. planned are the
+// objects that are read as if they were stored.
+func (p *Planner) PlanInstance(
+	ctx context.Context, object *v1alpha2.NginxOperator, planned map[identity]*unstructured.Unstructured,
+) (Object, error) {
+	dry := &dryRuns{Client: p.Client, planned: map[identity]*unstructured.Unstructured{}}
+	maps.Copy(dry.planned, planned)
 	reconciler, notes, err := p.reconciler(ctx, dry, object)
 	if err != nil {
-		return err
+		return Object{}, err
 	}
-	found, err := reconciler.Preview(ctx, object, func() { dry.refused = true })
+	result, err := reconciler.Preview(ctx, object, func() { dry.refused = true })
 	if err != nil {
-		return err
+		return Object{}, err
 	}
-	into.BlockedBy, into.Paused, into.Notes = slices.Concat(found.Blockers, found.Failures), object.Spec.Paused, notes
-	for _, missing := range found.Missing {
-		into.Notes = append(into.Notes, missing.Message)
+
+	for _, missing := range result.Missing {
+		notes = append(notes, missing.Message)
 	}
-	for _, one := range dry.writes {
-		if err := dry.add(one, into); err != nil {
-			return err
-		}
-	}
-	if into.Pods == nil {
-		into.Pods = &Pods{}
+	if dry.pods == nil {
+		dry.pods = &Pods{}
 		deployment := &appsv1.Deployment{}
-		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), deployment); client.IgnoreNotFound(err) != nil {
-			return err
-		} else if err == nil {
-			replicas := ptr.Deref(deployment.Spec.Replicas, 1)
-			into.Pods.Before, into.Pods.After = replicas, replicas
+		err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), deployment)
+		if client.IgnoreNotFound(err) != nil {
+			return Object{}, err
+		}
+		if err == nil {
+			dry.pods = podsOf(deployment, deployment)
 		}
 	}
-	return nil
+	return Object{
+		BlockedBy: slices.Concat(result.Blockers, result.Failures), Paused: object.Spec.Paused, Notes: notes,
+		Children: dry.children, Pods: dry.pods,
+	}, nil
 }
 
-// add adds a write to the changes of child objects.
-func (d *dryRuns) add(one write, into *Object) error {
-	var states [2]*unstructured.Unstructured
-	for i, object := range []client.Object{one.before, one.after} {
-		if object == nil {
-			continue
-		}
-		var err error
-		if states[i], err = d.toUnstructured(object); err != nil {
-			return err
-		}
-	}
-	change, err := changeOf(states[0], states[1])
+// Declared returns the child objects of a stored NginxOperator, or the reasons that block it.
+func (p *Planner) Declared(ctx context.Context, object *v1alpha2.NginxOperator) ([]client.Object, []v1alpha2.Blocker, error) {
+	reconciler, _, err := p.reconciler(ctx, &dryRuns{Client: p.Client}, object)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	change.Unchecked = one.unchecked
-	if change.Action != None {
-		into.Children = append(into.Children, change)
-	}
-	if deployment, isDeployment := one.after.(*appsv1.Deployment); isDeployment {
-		before, _ := one.before.(*appsv1.Deployment)
-		into.Pods = podsOf(before, deployment)
-	}
-	return nil
+	return reconciler.Declared(ctx, object)
 }
 
 // asStored returns a planned NginxOperator in the storage version, with its defaults.
 func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructured, isNew bool) (*v1alpha2.NginxOperator, error) {
-	object := &v1alpha2.NginxOperator{}
 	if planned.GroupVersionKind().Version == v1alpha1.GroupVersion.Version {
 		converted := &unstructured.Unstructured{Object: map[string]any{}}
-		converted.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
-		if err := conversion.ToV1alpha2(planned, converted); err != nil {
-			return nil, err
-		}
-		var err error
-		if isNew {
+		converted.SetGroupVersionKind(instanceKind)
+		err := conversion.ToV1alpha2(planned, converted)
+		switch {
+		case err != nil:
+		case isNew:
 			converted.SetUID("")
 			converted.SetResourceVersion("")
 			converted.SetManagedFields(nil)
 			err = p.Client.Create(ctx, converted, client.DryRunAll)
-		} else {
+		default:
 			err = p.Client.Update(ctx, converted, client.DryRunAll)
 		}
 		if err != nil {
@@ -156,15 +142,16 @@ func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructur
 		}
 		planned = converted
 	}
+
+	object := &v1alpha2.NginxOperator{}
 	return object, runtime.DefaultUnstructuredConverter.FromUnstructured(planned.Object, object)
 }
 
-// reconciler returns the operator's reconciler on dry runs, and the assumptions about the settings
-// of the operator.
+// reconciler returns the operator's reconciler on dry runs, and assumptions about its settings.
 func (p *Planner) reconciler(
 	ctx context.Context, dry *dryRuns, object *v1alpha2.NginxOperator,
 ) (*nginxoperator.Reconciler, []string, error) {
-	found, notes, err := p.settings(ctx, object)
+	release, notes, err := p.release(ctx, object)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,6 +167,7 @@ func (p *Planner) reconciler(
 			return nil, nil, err
 		}
 	}
+
 	core := corev1.SchemeGroupVersion
 	applier := nginxoperator.NewApplier(dry, dry, func(string, apply.Verb) {})
 	applier.ConfirmOwners = false // the planned object need not be the stored one
@@ -189,6 +177,6 @@ func (p *Planner) reconciler(
 		ConfigMaps: reference.NewDirect(core.WithResource("configmaps"), dry),
 		Secrets:    reference.NewDirect(core.WithResource("secrets"), dry),
 		Missing:    missing,
-		Release:    operand.Release{Image: found.image, ExporterImage: found.exporter, IPv6: found.ipv6},
+		Release:    release,
 	}, notes, nil
 }

@@ -5,18 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// group returns the group and kind of the object.
-func (c *Change) group() schema.GroupKind {
-	return schema.FromAPIVersionAndKind(c.APIVersion, c.Kind).GroupKind()
-}
-
-// Render writes a plan as text. It omits the diffs of created and deleted child objects, because
-// they add nothing to the spec.
+// Render writes a plan as text, without the diffs of child objects that are created or deleted.
 func (p *Plan) Render(to io.Writer, paint printer.Painter) error {
 	var out strings.Builder
 	for _, warning := range p.Warnings {
@@ -43,7 +35,8 @@ func (o *Object) render(out *strings.Builder, paint printer.Painter) {
 	for _, child := range o.Children {
 		out.WriteString("  " + headline(&child, paint) + "\n")
 		if child.Action == Update {
-			out.WriteString(indent(Colored(child.Diff, paint)))
+			diff := strings.TrimSuffix(Colored(child.Diff, paint), "\n")
+			out.WriteString("    " + strings.ReplaceAll(diff, "\n", "\n    ") + "\n")
 		}
 	}
 	if o.Pods != nil {
@@ -54,7 +47,6 @@ func (o *Object) render(out *strings.Builder, paint printer.Painter) {
 	}
 }
 
-// headline describes the change of an object in one line.
 func headline(change *Change, paint printer.Painter) string {
 	name := printer.Line(change.Kind + " " + change.Name)
 	suffix := ""
@@ -72,7 +64,6 @@ func headline(change *Change, paint printer.Painter) string {
 	return "= " + name + " does not change"
 }
 
-// words describes the effect on the Pods.
 func (p *Pods) words(paint printer.Painter) string {
 	switch {
 	case p.Roll:
@@ -108,15 +99,6 @@ func Colored(diff string, paint printer.Painter) string {
 			line = paint.Paint(printer.Green, line)
 		}
 		out.WriteString(line + "\n")
-	}
-	return out.String()
-}
-
-// indent indents each line by four spaces.
-func indent(text string) string {
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		out.WriteString("    " + line)
 	}
 	return out.String()
 }

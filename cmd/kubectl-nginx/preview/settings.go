@@ -1,10 +1,10 @@
 package preview
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +15,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -22,97 +23,68 @@ import (
 // releaseImage is the default image of this release (config/manager/manager.yaml).
 const releaseImage = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
 
-// settings are the operator's settings that affect child objects. Clients cannot read them, so the
-// plan infers them from existing objects.
-type settings struct {
-	image, exporter string
-	ipv6            bool
-}
+// release returns the operator's settings that affect child objects, and notes about assumptions.
+// Clients cannot read the settings, so the plan infers them from existing objects.
+func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (operand.Release, []string, error) {
+	release, spec := operand.Release{Image: p.DefaultImage}, &object.Spec
+	running := &appsv1.Deployment{}
+	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), running)
+	if err == nil && metav1.IsControlledBy(running, object) {
+		infer(&release, running)
+		release.IPv6, err = p.listensOnIPv6(ctx, running, defaults.HealthPort(spec))
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return release, nil, err
+	}
 
-// settings returns the operator's settings, and notes about assumptions.
-func (p *Planner) settings(ctx context.Context, object *v1alpha2.NginxOperator) (settings, []string, error) {
-	out := settings{image: p.DefaultImage}
-	config, err := p.runningConfig(ctx, object)
-	if err != nil {
-		return out, nil, err
-	}
-	// Only the operator's setting makes the health server listen on IPv6.
-	out.ipv6 = strings.Contains(config, fmt.Sprintf("listen [::]:%d;", defaults.HealthPort(&object.Spec)))
-	needsImage := out.image == "" && object.Spec.Image == ""
-	needsExporter := defaults.HasExporter(&object.Spec) && object.Spec.Monitoring.Image == ""
-	if !needsImage && !needsExporter {
-		return out, nil, nil
-	}
-	running, err := p.deployment(ctx, object)
-	if err != nil {
-		return out, nil, err
-	}
-	if running != nil {
-		out.infer(running)
-	}
 	var notes []string
-	if needsImage && out.image == "" {
-		out.image = releaseImage
+	if spec.Image == "" && release.Image == "" {
+		release.Image = releaseImage
 		notes = append(notes, fmt.Sprintf(
 			"spec.image is not set, and the operator's default image is unknown. Assuming %s. To change it, use --default-image", releaseImage,
 		))
 	}
-	if needsExporter && out.exporter == "" {
-		out.exporter = wellknown.DefaultExporterImage
-		notes = append(notes, fmt.Sprintf(
-			"spec.monitoring.image is not set, and the operator's default exporter image is unknown. Assuming %s", out.exporter,
-		))
+	if defaults.HasExporter(spec) && spec.Monitoring.Image == "" && release.ExporterImage == "" {
+		release.ExporterImage = wellknown.DefaultExporterImage
+		notes = append(notes, "spec.monitoring.image is not set, and the operator's default exporter image is unknown. Assuming "+
+			release.ExporterImage)
 	}
-	return out, notes, nil
+	return release, notes, nil
 }
 
 // infer sets the images that the operator chose for a Deployment: the spec of its Pods has none.
-func (s *settings) infer(running *appsv1.Deployment) {
-	var declared v1alpha2.NginxOperatorSpec
-	if json.Unmarshal([]byte(running.Annotations[wellknown.AnnotationSpec]), &declared) != nil {
+func infer(release *operand.Release, running *appsv1.Deployment) {
+	var spec v1alpha2.NginxOperatorSpec
+	if json.Unmarshal([]byte(running.Annotations[wellknown.AnnotationSpec]), &spec) != nil {
 		return
 	}
-	of := revision.Declaration{Children: []client.Object{running}}
-	if s.image == "" && declared.Image == "" {
-		s.image = of.Image()
+
+	declared := revision.Declaration{Children: []client.Object{running}}
+	if spec.Image == "" {
+		release.Image = cmp.Or(release.Image, declared.Image())
 	}
-	if s.exporter == "" && declared.Monitoring != nil && declared.Monitoring.Image == "" {
-		s.exporter = of.Exporter()
+	if spec.Monitoring != nil && spec.Monitoring.Image == "" {
+		release.ExporterImage = declared.Exporter()
 	}
 }
 
-// deployment returns the Deployment of an instance, or nil if it does not exist.
-func (p *Planner) deployment(ctx context.Context, object *v1alpha2.NginxOperator) (*appsv1.Deployment, error) {
-	out := &appsv1.Deployment{}
-	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), out)
-	if err != nil || !metav1.IsControlledBy(out, object) {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return out, nil
-}
-
-// runningConfig returns the nginx.conf that the Deployment of an instance mounts, or "" if there is
-// none.
-func (p *Planner) runningConfig(ctx context.Context, object *v1alpha2.NginxOperator) (string, error) {
-	deployment, err := p.deployment(ctx, object)
-	if deployment == nil || err != nil {
-		return "", err
-	}
-	configMap := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: object.Namespace, Name: ConfigOf(&deployment.Spec.Template.Spec)}
+// listensOnIPv6 reports whether the health server does. Only the operator's setting enables it.
+func (p *Planner) listensOnIPv6(ctx context.Context, running *appsv1.Deployment, port int32) (bool, error) {
+	key := client.ObjectKey{Namespace: running.Namespace, Name: ConfigOf(&running.Spec.Template.Spec)}
 	if key.Name == "" {
-		return "", nil
+		return false, nil
 	}
-	err = p.Client.Get(ctx, key, configMap)
-	return configMap.Data[nginxconf.MainFile], client.IgnoreNotFound(err)
+	config := &corev1.ConfigMap{}
+	err := p.Client.Get(ctx, key, config)
+	return strings.Contains(config.Data[nginxconf.MainFile], fmt.Sprintf("listen [::]:%d;", port)), err
 }
 
-// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "" if the Pod mounts
-// no such ConfigMap.
+// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "".
 func ConfigOf(pod *corev1.PodSpec) string {
-	at := slices.IndexFunc(pod.Volumes, func(one corev1.Volume) bool { return one.Name == "config" && one.ConfigMap != nil })
-	if at < 0 {
-		return ""
+	for i := range pod.Volumes {
+		if volume := &pod.Volumes[i]; volume.Name == "config" && volume.ConfigMap != nil {
+			return volume.ConfigMap.Name
+		}
 	}
-	return pod.Volumes[at].ConfigMap.Name
+	return ""
 }

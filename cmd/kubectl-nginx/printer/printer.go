@@ -10,16 +10,15 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 )
 
-// Line returns a text as one line without control characters, for a comment, a table cell, or a
-// word in a sentence. It escapes each character that unicode.IsPrint rejects, in the form of Go:
-// for example line breaks, tabs, terminal escape sequences, and bidirectional controls.
-// Line(Line(text)) equals Line(text).
+// Line returns a text as one line, for example for a comment or a table cell. It escapes each
+// character that unicode.IsPrint rejects, in the form of Go. Line(Line(text)) equals Line(text).
 func Line(text string) string { return replace(text, "", inGo) }
 
 // Text returns a text as Line does, but with its line feeds and tabs.
@@ -31,41 +30,45 @@ func inGo(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") }
 // replace spells each character that is neither printable nor in exempt. Invalid UTF-8 bytes become
 // \xNN.
 func replace(text, exempt string, spell func(rune) string) string {
-	var out strings.Builder
+	var replaced strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&out, `\x%02x`, text[0])
+			fmt.Fprintf(&replaced, `\x%02x`, text[0])
 		case unicode.IsPrint(r) || strings.ContainsRune(exempt, r):
-			out.WriteString(text[:size])
+			replaced.WriteString(text[:size])
 		default:
-			out.WriteString(spell(r))
+			replaced.WriteString(spell(r))
 		}
 		text = text[size:]
 	}
-	return out.String()
+	return replaced.String()
 }
 
 // Writer writes to a standard stream. It escapes as Text does, so a command cannot forget to
-// escape, and lets only the colors of Painter through. Each Write must contain whole characters:
-// the bytes of a character that two Writes share are escaped.
+// escape, and lets only the colors of Painter through. Each Write must contain whole characters.
+// Concurrent Writes do not mix.
 type Writer struct {
 	// Painter colors for this stream: on a terminal, unless NO_COLOR is set (https://no-color.org).
 	Painter
 
 	to io.Writer
+	mu sync.Mutex
 }
 
 // NewWriter returns a Writer to a stream.
 func NewWriter(to io.Writer) *Writer {
 	file, isFile := to.(*os.File)
 	isTerminal := isFile && term.IsTerminal(int(file.Fd())) //nolint:gosec // a file descriptor is small
-	return &Writer{Painter{isTerminal && os.Getenv("NO_COLOR") == ""}, to}
+	return &Writer{Painter: Painter{isTerminal && os.Getenv("NO_COLOR") == ""}, to: to}
 }
 
 // Write implements io.Writer.
 func (w *Writer) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
 	if _, err := io.WriteString(w.to, strings.ReplaceAll(Text(string(text)), mark, "\x1b[")); err != nil {
 		return 0, err
 	}
@@ -84,11 +87,8 @@ func PainterOf(to io.Writer) Painter {
 // text cannot contain it.
 var mark = rand.Text()
 
-// Painter colors text that a Writer prints.
-type Painter struct {
-	// On enables colors.
-	On bool
-}
+// Painter colors text that a Writer prints, if it is on.
+type Painter struct{ On bool }
 
 // The colors, as in terminals (ECMA-48).
 const (

@@ -13,8 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hostile maps texts with characters that break a line, control a terminal, or reorder its output
-// to their form as one line.
+// hostile has the form as one line of texts that break a line, control a terminal, or reorder output.
 var hostile = map[string]string{
 	"web-1 é 日本 \u00ad": `web-1 é 日本 \u00ad`,
 	"a\nb":              `a\nb`,
@@ -31,16 +30,6 @@ var hostile = map[string]string{
 	"a\u00a0b":                                 `a\u00a0b`,
 }
 
-func TestLine(t *testing.T) {
-	for text, want := range hostile {
-		if got := Line(text); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
-// assertPlain fails the test if a text has a character that is neither printable nor a line feed or
-// tab.
 func assertPlain(t *testing.T, text string) {
 	t.Helper()
 	at := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' })
@@ -51,7 +40,10 @@ func assertPlain(t *testing.T, text string) {
 
 // FuzzLine verifies that the text of an attacker becomes one printable line.
 func FuzzLine(f *testing.F) {
-	for text := range hostile {
+	for text, want := range hostile {
+		if got := Line(text); got != want {
+			f.Errorf("got %s, want %s", got, want)
+		}
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -69,8 +61,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzStructures verifies that decoding a structure returns the encoded names and values, and that
-// a Writer escapes nothing in the structure.
+// FuzzStructures verifies that structures are decoded unchanged, and that a Writer escapes nothing.
 func FuzzStructures(f *testing.F) {
 	for text := range hostile {
 		f.Add(text, "key")
@@ -112,8 +103,7 @@ var decode = map[string]func([]byte, any) error{
 	"yaml": func(raw []byte, into any) error { return yaml.Unmarshal(raw, into) },
 }
 
-// TestYAML verifies that YAML without escapes equals the output of kubectl's encoder. In YAML with
-// escapes, texts of several lines stay readable.
+// TestYAML verifies that texts of several lines stay readable, as with kubectl, next to escapes.
 func TestYAML(t *testing.T) {
 	for want, value := range map[string]any{
 		"a:\n- |\n  one\n  two\n- \"true\"\n":                  map[string]any{"a": []any{"one\ntwo\n", "true"}},
@@ -125,8 +115,7 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// TestWriter verifies that only Painter writes colors. The escape sequence of a color in a text is
-// escaped.
+// TestWriter verifies that only Painter writes colors.
 func TestWriter(t *testing.T) {
 	for _, test := range []struct {
 		paint Painter

@@ -15,14 +15,12 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 )
 
-// node is a line of the tree, and its branches. Only a message can add more lines, which are
-// escaped.
+// node is a line of the tree, and its branches. Only a message can add more lines.
 type node struct {
 	text     string
 	children []node
 }
 
-// newNode returns a node of one line with branches.
 func newNode(text string, children ...node) node { return node{printer.Line(text), children} }
 
 // withMessage returns the node with a message after a separator.
@@ -33,57 +31,63 @@ func (n node) withMessage(separator, message string) node {
 	return n
 }
 
-// Render writes reports as trees.
-func Render(to io.Writer, reports []Report, paint printer.Painter, now time.Time) error {
-	var out strings.Builder
-	for _, report := range reports {
-		root := nodeOf(report, paint, now)
-		out.WriteString(root.text + "\n")
-		write(&out, root.children, "")
+// columns joins the texts that are not empty.
+func columns(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "  ")
+}
+
+// optional formats a value, or returns "" for the zero value.
+func optional[T comparable](format string, value T) string {
+	if value == *new(T) {
+		return ""
 	}
-	_, err := io.WriteString(to, out.String())
+	return fmt.Sprintf(format, value)
+}
+
+// Render writes a report as a tree.
+func Render(to io.Writer, report Report, paint printer.Painter, now time.Time) error {
+	var tree strings.Builder
+	root := nodeOf(report, paint, now)
+	tree.WriteString(root.text + "\n")
+	write(&tree, root.children, "")
+	_, err := io.WriteString(to, tree.String())
 	return err
 }
 
-func write(out *strings.Builder, nodes []node, indent string) {
-	for i, one := range nodes {
-		branch, below := "├─ ", "│  "
+func write(tree *strings.Builder, nodes []node, indent string) {
+	for i, branch := range nodes {
+		start, below, hanging := "├─ ", "│  ", "   "
 		if i == len(nodes)-1 {
-			branch, below = "└─ ", "   "
+			start, below = "└─ ", "   "
 		}
-		lines := strings.Split(strings.TrimRight(one.text, "\n"), "\n")
-		out.WriteString(indent + branch + lines[0] + "\n")
-		hangs := "   "
-		if len(one.children) > 0 {
-			hangs = "│  "
+		if len(branch.children) > 0 {
+			hanging = "│  "
 		}
-		for _, line := range lines[1:] {
-			out.WriteString(strings.TrimRight(indent+below+hangs+line, " ") + "\n")
+
+		first, others, _ := strings.Cut(strings.TrimRight(branch.text, "\n"), "\n")
+		tree.WriteString(indent + start + first + "\n")
+		for line := range strings.Lines(others) {
+			tree.WriteString(strings.TrimRight(indent+below+hanging+line, " \n") + "\n")
 		}
-		write(out, one.children, indent+below)
+		write(tree, branch.children, indent+below)
 	}
 }
 
 func nodeOf(report Report, paint printer.Painter, now time.Time) node {
-	words := []string{
-		paint.Paint(printer.Bold, fmt.Sprintf("NginxOperator %s/%s", report.Namespace, report.Name)), readyWord(report, paint),
-		fmt.Sprintf("%d/%d", report.Replicas.Ready, report.Replicas.Desired),
-	}
+	paused := ""
 	if report.Paused {
-		words = append(words, paint.Paint(printer.Yellow, "paused"))
+		paused = paint.Paint(printer.Yellow, "paused")
 	}
-	if report.Image != "" {
-		words = append(words, report.Image)
-	}
-	if report.URL != "" {
-		words = append(words, report.URL)
-	}
-	root := newNode(strings.Join(words, "  "))
+	root := newNode(columns(
+		paint.Paint(printer.Bold, fmt.Sprintf("NginxOperator %s/%s", report.Namespace, report.Name)), readyWord(report, paint),
+		fmt.Sprintf("%d/%d", report.Replicas.Ready, report.Replicas.Desired), paused, report.Image, report.URL,
+	))
 	add := func(title string, children []node) {
 		if len(children) > 0 {
 			root.children = append(root.children, newNode(title, children...))
 		}
 	}
+
 	add(paint.Paint(printer.Red, "Blocked by"), blockers(report, paint))
 	if len(report.Conditions) == 0 || report.Reason == "" {
 		root.children = append(root.children, newNode(paint.Paint(printer.Yellow, report.Message)))
@@ -106,15 +110,15 @@ func readyWord(report Report, paint printer.Painter) string {
 	return paint.Paint(printer.Yellow, "Unknown")
 }
 
-func blockers(report Report, paint printer.Painter) (out []node) {
+func blockers(report Report, paint printer.Painter) (nodes []node) {
 	for _, blocker := range report.BlockedBy {
-		one := newNode(paint.Paint(printer.Red, blocker.Reason)).withMessage(": ", blocker.Message)
+		blocked := newNode(paint.Paint(printer.Red, blocker.Reason)).withMessage(": ", blocker.Message)
 		if blocker.Remedy != "" {
-			one.children = []node{newNode("remedy: " + blocker.Remedy)}
+			blocked.children = []node{newNode("remedy: " + blocker.Remedy)}
 		}
-		out = append(out, one)
+		nodes = append(nodes, blocked)
 	}
-	return out
+	return nodes
 }
 
 // goodConditions are the statuses of the conditions of a healthy instance.
@@ -124,11 +128,12 @@ var goodConditions = map[string]metav1.ConditionStatus{
 	v1alpha2.ConditionOutdated: metav1.ConditionFalse,
 }
 
-func conditions(report Report, paint printer.Painter, now time.Time) (out []node) {
+func conditions(report Report, paint printer.Painter, now time.Time) (nodes []node) {
 	width := 0
 	for _, condition := range report.Conditions {
 		width = max(width, len(condition.Type))
 	}
+
 	printed := sets.New[string]()
 	for _, condition := range report.Conditions {
 		color := printer.Yellow
@@ -137,52 +142,47 @@ func conditions(report Report, paint printer.Painter, now time.Time) (out []node
 		} else if condition.Type == v1alpha2.ConditionDegraded {
 			color = printer.Red
 		}
-		one := newNode(fmt.Sprintf("%-*s  %s  %s, %s", width, condition.Type, paint.Paint(color, fmt.Sprintf("%-5s", condition.Status)),
-			condition.Reason, age(condition.LastTransitionTime, now)))
+		status := paint.Paint(color, fmt.Sprintf("%-5s", condition.Status))
+		line := newNode(fmt.Sprintf("%-*s  %s  %s, %s", width, condition.Type, status, condition.Reason,
+			age(condition.LastTransitionTime, now)))
 		if !printed.Has(condition.Message) { // Degraded often has the message of Ready
-			one = one.withMessage(": ", condition.Message)
+			line = line.withMessage(": ", condition.Message)
 			printed.Insert(condition.Message)
 		}
-		out = append(out, one)
+		nodes = append(nodes, line)
 	}
-	return out
+	return nodes
 }
 
-func addresses(report Report) (out []node) {
+func addresses(report Report) (nodes []node) {
 	for _, address := range report.Addresses {
-		text := fmt.Sprintf("%s %s", address.Type, address.Value)
-		if address.Port != 0 {
-			text += fmt.Sprintf(" for port %d", address.Port)
-		}
-		out = append(out, newNode(text))
+		nodes = append(nodes, newNode(string(address.Type)+" "+address.Value+optional(" for port %d", address.Port)))
 	}
-	return out
+	return nodes
 }
 
-func children(report Report, paint printer.Painter, now time.Time) (out []node) {
+func children(report Report, paint printer.Painter, now time.Time) (nodes []node) {
 	pods := podNodes(report, paint, now)
 	for _, child := range report.Children {
-		text := child.Kind + " " + child.Name
-		if child.State == "missing" {
-			text += "  " + paint.Paint(printer.Red, child.State)
-		} else if child.State != "" {
-			text += "  " + child.State
+		state, patched := child.State, ""
+		if state == "missing" {
+			state = paint.Paint(printer.Red, state)
 		}
 		if slices.Contains(report.PatchedKinds, child.Kind) {
-			text += "  patched"
+			patched = "patched"
 		}
-		one := newNode(text)
+		line := newNode(columns(child.Kind+" "+child.Name, state, patched))
 		if child.Kind == "Deployment" {
-			one.children, pods = pods, nil
+			line.children, pods = pods, nil
 		}
-		out = append(out, one)
+		nodes = append(nodes, line)
 	}
-	return append(out, pods...)
+	return append(nodes, pods...)
 }
 
-func podNodes(report Report, paint printer.Painter, now time.Time) (out []node) {
+func podNodes(report Report, paint printer.Painter, now time.Time) (nodes []node) {
 	for _, pod := range report.Pods {
-		state := pod.State
+		state, image := pod.State, pod.Image
 		switch {
 		case pod.Ready && state == "Running":
 			state = paint.Paint(printer.Green, "ready")
@@ -193,56 +193,48 @@ func podNodes(report Report, paint printer.Painter, now time.Time) (out []node) 
 		default:
 			state = paint.Paint(printer.Red, state)
 		}
-		text := fmt.Sprintf("Pod %s  %s", pod.Name, state)
-		if pod.Restarts > 0 {
-			text += fmt.Sprintf("  %d restarts", pod.Restarts)
+		if image == report.Image {
+			image = ""
 		}
-		if pod.Node != "" {
-			text += "  on " + pod.Node
-		}
-		if pod.Image != report.Image {
-			text += "  " + pod.Image
-		}
-		out = append(out, newNode(text+"  "+age(pod.Created, now)))
+		nodes = append(nodes, newNode(columns("Pod "+pod.Name, state, optional("%d restarts", pod.Restarts),
+			optional("on %s", pod.Node), image, age(pod.Created, now))))
 	}
-	return out
+	return nodes
 }
 
-func certificates(report Report, paint printer.Painter, now time.Time) (out []node) {
-	for _, one := range report.Certificates {
-		left := one.NotAfter.Sub(now)
-		text := fmt.Sprintf("expires in %s, %s", short(left), one.NotAfter.UTC().Format(time.RFC3339))
+func certificates(report Report, paint printer.Painter, now time.Time) (nodes []node) {
+	for _, certificate := range report.Certificates {
+		left := certificate.NotAfter.Sub(now)
+		date := certificate.NotAfter.UTC().Format(time.RFC3339)
+		expires := fmt.Sprintf("expires in %s, %s", duration.HumanDuration(left), date)
 		if left <= 0 {
-			text = paint.Paint(printer.Red, fmt.Sprintf("expired %s", age(one.NotAfter, now)))
+			expires = paint.Paint(printer.Red, fmt.Sprintf("expired %s", age(certificate.NotAfter, now)))
 		}
-		text = fmt.Sprintf("Secret %s  %s", one.SecretName, text)
-		if len(one.DNSNames) > 0 {
-			text += "  for " + strings.Join(one.DNSNames, ",")
-		}
-		if one.Issuer != "" {
-			text += "  by " + one.Issuer
-		}
-		out = append(out, newNode(text))
+		nodes = append(nodes, newNode(columns("Secret "+certificate.SecretName, expires,
+			optional("for %s", strings.Join(certificate.DNSNames, ",")), optional("by %s", certificate.Issuer))))
 	}
-	return out
+	return nodes
 }
 
-func revisions(report Report, paint printer.Painter, now time.Time) (out []node) {
+func revisions(report Report, paint printer.Painter, now time.Time) (nodes []node) {
 	words := map[string]string{
 		LastGood: paint.Paint(printer.Green, "last good"), Failed: paint.Paint(printer.Red, "failed"), Current: "being applied",
 	}
-	for _, one := range report.Revisions {
-		text := fmt.Sprintf("%s  %s", one.Name, words[one.State])
-		if one.Image != "" {
-			text += "  " + one.Image
+	for _, revision := range report.Revisions {
+		since := ""
+		if revision.State != Current {
+			since = age(revision.Time, now)
 		}
-		if one.State != Current {
-			text += "  " + age(one.Time, now)
-		}
-		out = append(out, newNode(text).withMessage("\n"+printer.Line(one.Reason)+": ", one.Message))
+		line := newNode(columns(revision.Name, words[revision.State], revision.Image, since))
+		nodes = append(nodes, line.withMessage("\n"+printer.Line(revision.Reason)+": ", revision.Message))
 	}
-	return out
+	return nodes
 }
 
-// short returns a time span in the short form of kubectl.
-func short(span time.Duration) string { return duration.HumanDuration(span) }
+// age returns the time since an event in the short form of kubectl.
+func age(event metav1.Time, now time.Time) string {
+	if event.IsZero() {
+		return "at an unknown time"
+	}
+	return duration.HumanDuration(now.Sub(event.Time)) + " ago"
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -30,10 +29,9 @@ import (
 type Report struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Ready is the status of the Ready condition for the current generation: True, False, or
-	// Unknown.
-	Ready string `json:"ready"`
-	// Reason and Message are the reason and the message of the Ready condition.
+	// Ready, Reason, and Message are those of the Ready condition. Ready is Unknown until the
+	// operator has seen the current generation.
+	Ready        string                 `json:"ready"`
 	Reason       string                 `json:"reason,omitempty"`
 	Message      string                 `json:"message,omitempty"`
 	Replicas     Replicas               `json:"replicas"`
@@ -62,8 +60,7 @@ type Replicas struct {
 type Blocker struct {
 	v1alpha2.Blocker `json:",inline"`
 
-	// Remedy has the JSON name of older releases, because fields of the structure are never
-	// renamed.
+	// Remedy has the JSON name of older releases, because fields are never renamed.
 	Remedy string `json:"wayOut,omitempty"`
 }
 
@@ -107,26 +104,25 @@ const (
 // Of returns the report of an instance without child objects, Pods, and revisions.
 func Of(object *v1alpha2.NginxOperator) Report {
 	status := &object.Status
-	out := Report{
+	report := Report{
 		Namespace: object.Namespace, Name: object.Name, Ready: string(metav1.ConditionUnknown), Image: status.Image, URL: status.URL,
 		Replicas:  Replicas{Desired: defaults.Replicas(&object.Spec), Ready: status.ReadyReplicas, Updated: status.UpdatedReplicas},
 		Addresses: status.Addresses, Paused: object.Spec.Paused, PatchedKinds: status.PatchedKinds, Conditions: status.Conditions,
-		Certificates: status.Certificates,
+		Certificates: status.Certificates, Message: "the operator has not seen this generation yet",
 	}
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady)
-	if ready == nil || ready.ObservedGeneration != object.Generation {
-		out.Message = "the operator has not seen this generation yet"
-	} else {
-		out.Ready, out.Reason, out.Message = string(ready.Status), ready.Reason, ready.Message
+	if ready != nil && ready.ObservedGeneration == object.Generation {
+		report.Ready, report.Reason, report.Message = string(ready.Status), ready.Reason, ready.Message
 	}
+
 	for _, blocker := range status.BlockedBy {
 		remedy := reference.Remedy(blocker.Reason)
 		if blocker.Reason == v1alpha2.ReasonPaused {
 			remedy = "kubectl nginx resume " + object.Name
 		}
-		out.BlockedBy = append(out.BlockedBy, Blocker{blocker, remedy})
+		report.BlockedBy = append(report.BlockedBy, Blocker{blocker, remedy})
 	}
-	return out
+	return report
 }
 
 // WithDetails returns the report of an instance with its child objects, Pods, and revisions. A
@@ -134,23 +130,22 @@ func Of(object *v1alpha2.NginxOperator) Report {
 func WithDetails(
 	object *v1alpha2.NginxOperator, children map[v1alpha2.RelatedObject]client.Object, pods []corev1.Pod,
 ) Report {
-	out, current := Of(object), ""
+	report, current := Of(object), ""
 	for _, related := range object.Status.RelatedObjects {
-		out.Children = append(out.Children, Child{related, stateOf(children[related])})
+		report.Children = append(report.Children, Child{related, stateOf(children[related])})
 		if deployment, ok := children[related].(*appsv1.Deployment); ok {
-			out.Replicas.Desired = ptr.Deref(deployment.Spec.Replicas, 1)
+			report.Replicas.Desired = ptr.Deref(deployment.Spec.Replicas, 1)
 			current = deployment.Annotations[wellknown.AnnotationChange]
 		}
 	}
 	for i := range pods {
-		out.Pods = append(out.Pods, podOf(&pods[i]))
+		report.Pods = append(report.Pods, podOf(&pods[i]))
 	}
-	slices.SortFunc(out.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
-	out.Revisions = revisionsOf(object, current)
-	return out
+	slices.SortFunc(report.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
+	report.Revisions = revisionsOf(object, current)
+	return report
 }
 
-// stateOf describes the state of a child object.
 func stateOf(child client.Object) string {
 	switch child := child.(type) {
 	case nil:
@@ -161,11 +156,7 @@ func stateOf(child client.Object) string {
 	case *corev1.Service:
 		var ports []string
 		for _, port := range child.Spec.Ports {
-			text := fmt.Sprint(port.Port)
-			if port.NodePort != 0 {
-				text += fmt.Sprintf(":%d", port.NodePort)
-			}
-			ports = append(ports, text)
+			ports = append(ports, fmt.Sprint(port.Port)+optional(":%d", port.NodePort))
 		}
 		return fmt.Sprintf("%s %s", child.Spec.Type, strings.Join(ports, ","))
 	case *networkingv1.Ingress:
@@ -183,61 +174,52 @@ func stateOf(child client.Object) string {
 }
 
 func podOf(pod *corev1.Pod) Pod {
-	out := Pod{Name: pod.Name, State: string(pod.Status.Phase), Node: pod.Spec.NodeName, Created: pod.CreationTimestamp}
-	if pod.Status.Reason != "" {
-		out.State = pod.Status.Reason
-	}
-	for _, condition := range pod.Status.Conditions {
+	status := &pod.Status
+	state := cmp.Or(status.Reason, string(status.Phase))
+	report := Pod{Name: pod.Name, State: state, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp}
+	for _, condition := range status.Conditions {
 		switch {
 		case condition.Type == corev1.PodReady:
-			out.Ready = condition.Status == corev1.ConditionTrue
+			report.Ready = condition.Status == corev1.ConditionTrue
 		case condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable:
-			out.State = condition.Reason
+			report.State = condition.Reason
 		}
 	}
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == wellknown.OperandContainer {
-			out.Image = pod.Spec.Containers[i].Image
+			report.Image = pod.Spec.Containers[i].Image
 		}
 	}
-	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		out.Restarts += container.RestartCount
+	for _, container := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		report.Restarts += container.RestartCount
 		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "PodInitializing" && waiting.Reason != "" {
-			out.State = waiting.Reason
+			report.State = waiting.Reason
 		}
 	}
 	if pod.DeletionTimestamp != nil {
-		out.State = "Terminating"
+		report.State = "Terminating"
 	}
-	return out
+	return report
 }
 
-// revisionsOf returns the revisions of an instance, newest first. current is the change that its
-// Deployment has, or "".
+// revisionsOf returns the revisions, newest first. current is the change of the Deployment, or "".
 func revisionsOf(object *v1alpha2.NginxOperator, current string) []Revision {
-	var out []Revision
-	status := &object.Status
-	for _, failed := range status.FailedRevisions {
-		out = append(out, Revision{Name: failed.Revision, State: Failed, Reason: failed.Reason, Message: failed.Message, Time: failed.Time})
+	var revisions []Revision
+	for _, failed := range object.Status.FailedRevisions {
+		revisions = append(revisions, Revision{
+			Name: failed.Revision, State: Failed, Reason: failed.Reason, Message: failed.Message, Time: failed.Time,
+		})
 	}
-	good := ptr.Deref(status.LastGoodRevision, v1alpha2.GoodRevision{})
-	if good.Revision != "" {
-		out = append(out, Revision{Name: good.Revision, State: LastGood, Image: good.Image, Time: good.Time})
+	if good := object.Status.LastGoodRevision; good != nil && good.Revision != "" {
+		revisions = append(revisions, Revision{Name: good.Revision, State: LastGood, Image: good.Image, Time: good.Time})
 	}
-	slices.SortStableFunc(out, func(a, b Revision) int {
+	slices.SortFunc(revisions, func(a, b Revision) int {
 		return cmp.Or(b.Time.Compare(a.Time.Time), strings.Compare(a.Name, b.Name))
 	})
-	name := object.Name + "-" + current
-	if current != "" && !slices.ContainsFunc(out, func(one Revision) bool { return one.Name == name }) {
-		out = append([]Revision{{Name: name, State: Current}}, out...)
-	}
-	return out
-}
 
-// age returns the time since an event in the short form of kubectl.
-func age(then metav1.Time, now time.Time) string {
-	if then.IsZero() {
-		return "at an unknown time"
+	name := object.Name + "-" + current
+	if current != "" && !slices.ContainsFunc(revisions, func(revision Revision) bool { return revision.Name == name }) {
+		revisions = slices.Insert(revisions, 0, Revision{Name: name, State: Current})
 	}
-	return short(now.Sub(then.Time)) + " ago"
+	return revisions
 }

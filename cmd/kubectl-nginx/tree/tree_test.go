@@ -22,7 +22,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
-	"github.com/example/nginx-operator/docs/reference"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -149,15 +148,19 @@ func pausedAndExpired() Report {
 	return Of(object)
 }
 
-// TestRender verifies the tree of an instance that is healthy, rolled back, paused, or new.
+// TestRender verifies the trees, of which the documentation shows the healthy one.
 func TestRender(t *testing.T) {
-	for name, reports := range map[string][]Report{
-		"well": {well()}, "rolled-back": {rolledBack()}, "paused": {pausedAndExpired()},
-		"new": {Of(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}})},
+	page, err := os.ReadFile("../../../docs/guide/kubectl-nginx.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, report := range map[string]Report{
+		"well": well(), "rolled-back": rolledBack(), "paused": pausedAndExpired(),
+		"new": Of(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var plain, colored bytes.Buffer
-			if err := Render(&plain, reports, printer.Painter{}, now); err != nil {
+			if err := Render(&plain, report, printer.Painter{}, now); err != nil {
 				t.Fatal(err)
 			}
 			if *update {
@@ -172,7 +175,10 @@ func TestRender(t *testing.T) {
 			if diff := cmp.Diff(string(want), plain.String()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if err := Render(printer.NewWriter(&colored), reports, printer.Painter{On: true}, now); err != nil {
+			if name == "well" && !strings.Contains(string(page), "$ kubectl nginx status web\n"+plain.String()+"```\n") {
+				t.Error("docs/guide/kubectl-nginx.md does not show testdata/well.txt")
+			}
+			if err := Render(printer.NewWriter(&colored), report, printer.Painter{On: true}, now); err != nil {
 				t.Fatal(err)
 			}
 			text := colored.String()
@@ -183,31 +189,5 @@ func TestRender(t *testing.T) {
 				t.Errorf("colors change more than colors, or there are none:\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestRemedy verifies that a reason has the remedy from the table of reasons.
-func TestRemedy(t *testing.T) {
-	const want = "create the NginxOperator under another name, or delete all objects in the message if nothing needs them."
-	if got := reference.Remedy(v1alpha2.ReasonNameConflict); got != want {
-		t.Errorf("got %q", got)
-	}
-	if got := reference.Remedy("NoSuchReason"); got != "" {
-		t.Errorf("an unknown reason has the remedy %q", got)
-	}
-}
-
-// TestDocumentation verifies that the documentation shows the output of the program.
-func TestDocumentation(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/guide/kubectl-nginx.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden, err := os.ReadFile(filepath.Join("testdata", "well.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "$ kubectl nginx status web\n"+string(golden)+"```\n") {
-		t.Error("docs/guide/kubectl-nginx.md does not show testdata/well.txt")
 	}
 }
