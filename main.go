@@ -174,7 +174,8 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	if err := setupVersions(mgr, opts.WatchNamespaces); err != nil {
 		return fmt.Errorf("failed to set up the reads at each version: %w", err)
 	}
-	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
+	failed := metrics.NewConversionFailures(ctrlmetrics.Registry)
+	mgr.GetWebhookServer().Register(conversion.Path, conversion.NewHandler(failed))
 	mgr.GetWebhookServer().Register(operatorwebhook.PathCRD, mgr.Guard.Admission())
 	if err := operatorwebhook.Setup(mgr, reconciler, opts.OperatorNamespace, opts.Watches); err != nil {
 		return fmt.Errorf("failed to set up admission: %w", err)

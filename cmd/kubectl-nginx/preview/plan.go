@@ -137,24 +137,20 @@ func (d *dryRuns) add(one write, into *Object) error {
 func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructured, isNew bool) (*v1alpha2.NginxOperator, error) {
 	object := &v1alpha2.NginxOperator{}
 	if planned.GroupVersionKind().Version == v1alpha1.GroupVersion.Version {
-		converted := &unstructured.Unstructured{Object: map[string]any{}}
-		converted.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
-		if err := conversion.ToV1alpha2(planned, converted); err != nil {
-			return nil, err
-		}
+		planned = planned.DeepCopy()
+		conversion.ToV1alpha2(planned)
 		var err error
 		if isNew {
-			converted.SetUID("")
-			converted.SetResourceVersion("")
-			converted.SetManagedFields(nil)
-			err = p.Client.Create(ctx, converted, client.DryRunAll)
+			planned.SetUID("")
+			planned.SetResourceVersion("")
+			planned.SetManagedFields(nil)
+			err = p.Client.Create(ctx, planned, client.DryRunAll)
 		} else {
-			err = p.Client.Update(ctx, converted, client.DryRunAll)
+			err = p.Client.Update(ctx, planned, client.DryRunAll)
 		}
 		if err != nil {
 			return nil, err
 		}
-		planned = converted
 	}
 	return object, runtime.DefaultUnstructuredConverter.FromUnstructured(planned.Object, object)
 }
