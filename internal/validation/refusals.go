@@ -61,9 +61,12 @@ var valid = lru.New(1024)
 // violations returns the violations of the schema. The value of a violated CEL rule about several
 // fields is their object or list.
 func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refusal {
+	unreadable := func(err error) []ratchet.Refusal {
+		return []ratchet.Refusal{{Err: field.InternalError(path, fmt.Errorf("failed to read the spec: %w", err))}}
+	}
 	raw, err := json.Marshal(spec)
 	if err != nil {
-		return unreadable(path, err)
+		return unreadable(err)
 	}
 	hash := sha256.Sum256(raw)
 	if _, known := valid.Get(hash); known {
@@ -74,7 +77,7 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 	}
 	fields := map[string]any{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil {
-		return unreadable(path, err)
+		return unreadable(err)
 	}
 
 	var out []ratchet.Refusal
@@ -107,8 +110,4 @@ func valueAt(value any, path string) any {
 		}
 	}
 	return value
-}
-
-func unreadable(path *field.Path, err error) []ratchet.Refusal {
-	return []ratchet.Refusal{{Err: field.InternalError(path, fmt.Errorf("failed to read the spec: %w", err))}}
 }
