@@ -85,7 +85,7 @@ func copyFields(from, to map[string]any) {
 // annotation.
 func start(object *unstructured.Unstructured, version schema.GroupVersion) (text string, isKept bool) {
 	object.SetAPIVersion(version.String())
-	if _, found := object.Object["metadata"]; !found {
+	if _, hasMetadata := object.Object["metadata"]; !hasMetadata {
 		object.Object["metadata"] = map[string]any{} // the API server accepts no object without metadata
 	}
 

@@ -100,14 +100,14 @@ func ownedFields(object *v1alpha2.NginxOperator, appliers sets.Set[string]) (*fi
 
 // union returns the union of the sets. It merges two halves at a time, because the cost of each
 // union depends on the size of its result.
-func union(of []*fieldpath.Set) *fieldpath.Set {
-	switch len(of) {
+func union(parts []*fieldpath.Set) *fieldpath.Set {
+	switch len(parts) {
 	case 0:
 		return fieldpath.NewSet()
 	case 1:
-		return of[0]
+		return parts[0]
 	}
-	return union(of[:len(of)/2]).Union(union(of[len(of)/2:]))
+	return union(parts[:len(parts)/2]).Union(union(parts[len(parts)/2:]))
 }
 
 func readFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
@@ -140,7 +140,7 @@ func upgradeFields(set *fieldpath.Set, spec *v1alpha2.NginxOperatorSpec) *fieldp
 // port. This manager applied at v1alpha2 before, with a port name other than http. The API server
 // treats that port as dropped and the v1alpha1 port as the same one, so it removes both, and the
 // object would get the default port.
-func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found bool) {
+func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, loses bool) {
 	declares := sets.New[string]()
 	for i := range now {
 		if appliedAt(&now[i], v1alpha1.GroupVersion).Has(fieldpath.MakePathOrDie("spec", "port")) {
@@ -153,11 +153,11 @@ func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found b
 		}
 		appliedAt(&before[i], v1alpha2.GroupVersion).Iterate(func(path fieldpath.Path) {
 			if len(path) == 3 && path[:2].Equals(fieldpath.MakePathOrDie("spec", "ports")) && !path.Equals(portPath(v1alpha2.DefaultPortName)) {
-				manager, found = before[i].Manager, true
+				manager, loses = before[i].Manager, true
 			}
 		})
 	}
-	return manager, found
+	return manager, loses
 }
 
 // appliedAt returns the fields of a server-side apply at a version. It returns no fields if the

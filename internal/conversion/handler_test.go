@@ -28,13 +28,13 @@ import (
 	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
 
-func newHandler(t testing.TB) http.Handler {
+func newHandler(t *testing.T) http.Handler {
 	t.Helper()
 	return NewHandler(func() {})
 }
 
 // review returns a ConversionReview of the objects to a version.
-func review(t testing.TB, version string, objects ...any) []byte {
+func review(t *testing.T, version string, objects ...any) []byte {
 	t.Helper()
 	request := &apiextensionsv1.ConversionRequest{UID: "1", DesiredAPIVersion: version}
 	for _, object := range objects {
@@ -53,7 +53,7 @@ func review(t testing.TB, version string, objects ...any) []byte {
 	return body
 }
 
-func answer(t testing.TB, handler http.Handler, body []byte) *httptest.ResponseRecorder {
+func answer(t *testing.T, handler http.Handler, body []byte) *httptest.ResponseRecorder {
 	t.Helper()
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, Path, bytes.NewReader(body)))
@@ -280,27 +280,4 @@ func FuzzConvertRaw(f *testing.F) {
 			t.Error(err)
 		}
 	})
-}
-
-// BenchmarkHandler converts lists of 1, 100, and 10,000 objects, including decoding and encoding.
-func BenchmarkHandler(b *testing.B) {
-	handler := newHandler(b)
-	for _, size := range []int{1, 100, 10_000} {
-		var spokes, hubs []any
-		for i := range size {
-			hub := fullObject(i)
-			spoke := down(b, hub)
-			spoke.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NginxOperator"}
-			spokes, hubs = append(spokes, spoke), append(hubs, hub)
-		}
-		for version, objects := range map[string][]any{v1alpha2.GroupVersion.String(): spokes, v1alpha1.GroupVersion.String(): hubs} {
-			body := review(b, version, objects...)
-			b.Run(fmt.Sprintf("%d objects to %s", size, strings.TrimPrefix(version, "operator.example.com/")), func(b *testing.B) {
-				for b.Loop() {
-					answer(b, handler, body)
-				}
-				b.ReportMetric(float64(size)*float64(b.N)/b.Elapsed().Seconds(), "conversions/s")
-			})
-		}
-	}
 }

@@ -97,6 +97,6 @@ func Same(a, b string) bool {
 // hasNoPorts reports whether the annotation has an empty list of ports. It is stored as null,
 // because since 0.2.0 an empty list means that no list was set.
 func hasNoPorts(kept map[string]any) bool {
-	ports, found := kept["ports"]
-	return found && ports == nil
+	ports, isSet := kept["ports"]
+	return isSet && ports == nil
 }

@@ -24,7 +24,7 @@ func (r Resolver) resolveCertificates(ctx context.Context, object *v1alpha2.Ngin
 	digests := map[string][]byte{}
 	for i, declared := range object.Spec.TLS {
 		path := operand.SpecPath.Child("tls").Index(i).Child("secretName")
-		found, exists, err := r.certificate(ctx, object, declared.SecretName)
+		conclusion, exists, err := r.certificate(ctx, object, declared.SecretName)
 		switch {
 		case err != nil:
 			return err
@@ -32,14 +32,14 @@ func (r Resolver) resolveCertificates(ctx context.Context, object *v1alpha2.Ngin
 			blocker := notFound(path, "Secret", declared.SecretName)
 			blocker.Message += temporaryCertificate
 			to.block(blocker)
-		case found.problem != "":
-			message := fmt.Sprintf("%s: Secret %q %s", path, declared.SecretName, found.problem)
-			to.block(failure.Failure{Reason: found.reason, Message: message})
+		case conclusion.problem != "":
+			message := fmt.Sprintf("%s: Secret %q %s", path, declared.SecretName, conclusion.problem)
+			to.block(failure.Failure{Reason: conclusion.reason, Message: message})
 		default:
-			usable := operand.Certificate{Secret: declared.SecretName, Certificate: found.public}
+			usable := operand.Certificate{Secret: declared.SecretName, Certificate: conclusion.public}
 			to.in.Certificates = append(to.in.Certificates, usable)
 		}
-		digests[declared.SecretName] = []byte(found.digest)
+		digests[declared.SecretName] = []byte(conclusion.digest)
 	}
 	if len(digests) > 0 {
 		to.in.CertificatesHash = operand.Digest(digests)
@@ -73,7 +73,7 @@ func certificateOf(secret *corev1.Secret) certificate {
 		}
 	}
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
-		if _, found := secret.Data[key]; !found {
+		if _, hasKey := secret.Data[key]; !hasKey {
 			return certificate{reason: v1alpha2.ReasonReferenceNotFound, problem: fmt.Sprintf("has no key %q: add it, or name another Secret", key)}
 		}
 	}

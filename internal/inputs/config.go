@@ -21,7 +21,7 @@ import (
 
 // verdict is the conclusion about a configuration in a ConfigMap.
 type verdict struct {
-	found         bool
+	hasKey        bool
 	hash, servers string
 	blockers      []failure.Failure
 }
@@ -47,12 +47,12 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 	path := operand.SpecPath.Child("config", "configMapRef")
 	source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
 	var rendered operand.Configuration
-	concluded, exists, err := reference.Derive(ctx, r.ConfigMaps, cacheKey, source, func() verdict {
-		text, found := source.Data[key]
-		if !found || !isValid {
-			return verdict{found: found}
+	conclusion, exists, err := reference.Derive(ctx, r.ConfigMaps, cacheKey, source, func() verdict {
+		text, hasKey := source.Data[key]
+		if !hasKey || !isValid {
+			return verdict{hasKey: hasKey}
 		}
-		checked := verdict{found: true, blockers: checkConfig(&object.Spec, text, messagePrefix(config.ConfigMapRef), nil)}
+		checked := verdict{hasKey: true, blockers: checkConfig(&object.Spec, text, messagePrefix(config.ConfigMapRef), nil)}
 		if len(checked.blockers) == 0 {
 			rendered, checked.blockers = r.render(object, text)
 			checked.hash, checked.servers = rendered.Hash, operand.ShortHash(text)
@@ -65,12 +65,12 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 		return err
 	case !exists:
 		to.block(notFound(path.Child("name"), "ConfigMap", name))
-	case !concluded.found && !validation.IsMask(key): // the spec has an error for a mask
+	case !conclusion.hasKey && !validation.IsMask(key): // the spec has an error for a mask
 		to.block(noKey(path.Child("key"), "ConfigMap", name, key, " in its data"))
 	default:
-		rendered.Hash = concluded.hash
-		to.in.Config, to.in.ServersHash = rendered, concluded.servers
-		to.block(concluded.blockers...)
+		rendered.Hash = conclusion.hash
+		to.in.Config, to.in.ServersHash = rendered, conclusion.servers
+		to.block(conclusion.blockers...)
 	}
 	return nil
 }
@@ -140,14 +140,14 @@ func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOpera
 	cacheKey = fmt.Sprintf("included %s %s %s", cacheKey, to.in.Config.Hash, to.in.Files.Hash)
 	first := slices.IndexFunc(object.Spec.Files, func(file v1alpha2.File) bool { return file.ConfigMapRef != nil })
 	source := &corev1.ConfigMap{ObjectMeta: referenced(object, object.Spec.Files[first].ConfigMapRef.Name)}
-	concluded, _, err := reference.Derive(ctx, r.ConfigMaps, cacheKey, source, func() included {
+	conclusion, _, err := reference.Derive(ctx, r.ConfigMaps, cacheKey, source, func() included {
 		blockers, err := r.checkWithFiles(ctx, object, to.in)
 		return included{blockers, err == nil}
 	})
-	if err == nil && !concluded.known {
-		concluded.blockers, err = r.checkWithFiles(ctx, object, to.in)
+	if err == nil && !conclusion.known {
+		conclusion.blockers, err = r.checkWithFiles(ctx, object, to.in)
 	}
-	to.blockers = concluded.blockers
+	to.blockers = conclusion.blockers
 	return err
 }
 

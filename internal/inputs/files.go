@@ -42,7 +42,7 @@ func (r Resolver) resolveContent(ctx context.Context, object *v1alpha2.NginxOper
 
 // keyed is the conclusion about one key of a ConfigMap or Secret.
 type keyed struct {
-	found bool
+	exists bool
 	// digest is a hash of the value, and size its bytes.
 	digest string
 	size   int
@@ -59,17 +59,18 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 		}
 		name, key := file.ConfigMapRef.Name, file.ConfigMapRef.Key
 		source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
-		found, exists, err := reference.Derive(ctx, r.ConfigMaps, "file "+key, source, func() keyed {
-			text, found := operand.KeyOf(source, key)
+		conclusion, exists, err := reference.Derive(ctx, r.ConfigMaps, "file "+key, source, func() keyed {
+			text, hasKey := operand.KeyOf(source, key)
 			sum := sha256.Sum256(text)
-			return keyed{found: found, digest: hex.EncodeToString(sum[:]), size: len(text)}
+			return keyed{exists: hasKey, digest: hex.EncodeToString(sum[:]), size: len(text)}
 		})
 		if err != nil {
 			return err
 		}
-		to.blockMissing(operand.SpecPath.Child("files").Index(i).Child("configMapRef"), "ConfigMap", name, key, exists, found)
-		digests[file.Path] = found.digest
-		size += found.size
+		at := operand.SpecPath.Child("files").Index(i).Child("configMapRef")
+		to.blockMissing(at, "ConfigMap", name, key, exists, conclusion)
+		digests[file.Path] = conclusion.digest
+		size += conclusion.size
 	}
 
 	if size > nginxconf.MaxBytes {
@@ -94,12 +95,13 @@ func (r Resolver) resolveSecretFiles(ctx context.Context, object *v1alpha2.Nginx
 		}
 		name, key := file.SecretRef.Name, file.SecretRef.Key
 		source := &corev1.Secret{ObjectMeta: referenced(object, name)}
-		found, exists, err := reference.Derive(ctx, r.Secrets, "file "+key, source, func() keyed { return keyedIn(source, key) })
+		check := func() keyed { return keyedIn(source, key) }
+		conclusion, exists, err := reference.Derive(ctx, r.Secrets, "file "+key, source, check)
 		if err != nil {
 			return err
 		}
-		to.blockMissing(operand.SpecPath.Child("files").Index(i).Child("secretRef"), "Secret", name, key, exists, found)
-		digests[file.Path] = found.digest
+		to.blockMissing(operand.SpecPath.Child("files").Index(i).Child("secretRef"), "Secret", name, key, exists, conclusion)
+		digests[file.Path] = conclusion.digest
 	}
 	if len(digests) > 0 {
 		to.in.SecretsHash = operand.Digest(digests)
@@ -113,21 +115,21 @@ func keyedIn(secret *corev1.Secret, key string) keyed {
 	if secret.Type == corev1.SecretTypeServiceAccountToken {
 		return keyed{refused: fmt.Sprintf("has type %s, which is not mounted: name another", secret.Type)}
 	}
-	text, found := secret.Data[key]
+	text, hasKey := secret.Data[key]
 	sum := hmac.New(sha256.New, []byte(secret.UID))
 	sum.Write(text)
-	return keyed{found: found, digest: hex.EncodeToString(sum.Sum(nil))}
+	return keyed{exists: hasKey, digest: hex.EncodeToString(sum.Sum(nil))}
 }
 
 // blockMissing adds the reason why a reference of spec.files cannot be mounted, if there is one.
-func (r *resolution) blockMissing(at *field.Path, kind, name, key string, exists bool, found keyed) {
+func (r *resolution) blockMissing(at *field.Path, kind, name, key string, exists bool, conclusion keyed) {
 	switch {
 	case !exists:
 		r.block(notFound(at.Child("name"), kind, name))
-	case found.refused != "":
-		message := fmt.Sprintf("%s: %s %q %s", at.Child("name"), kind, name, found.refused)
+	case conclusion.refused != "":
+		message := fmt.Sprintf("%s: %s %q %s", at.Child("name"), kind, name, conclusion.refused)
 		r.block(failure.Failure{Reason: v1alpha2.ReasonInvalidReference, Message: message})
-	case !found.found && !validation.IsMask(key): // the spec has an error for a mask
+	case !conclusion.exists && !validation.IsMask(key): // the spec has an error for a mask
 		r.block(noKey(at.Child("key"), kind, name, key, ""))
 	}
 }

@@ -93,8 +93,8 @@ func (r Resolver) readConfigMap(ctx context.Context, object *v1alpha2.NginxOpera
 }
 
 // sameHash returns a conflict if two hashes differ.
-func sameHash(source *corev1.ConfigMap, now, before string) error {
-	if now != before {
+func sameHash(source *corev1.ConfigMap, current, remembered string) error {
+	if current != remembered {
 		return changedSince(source)
 	}
 	return nil

@@ -37,14 +37,14 @@ func (r Resolver) Unusable(
 
 	needed := cached.ReferencesOf(&template.Spec)
 	for _, name := range needed.Certificates {
-		found, exists, err := r.certificate(ctx, object, name)
+		conclusion, exists, err := r.certificate(ctx, object, name)
 		switch {
 		case err != nil:
 			return nil, err
 		case !exists:
 			add("Secret", name, v1alpha2.ReasonReferenceNotFound, missingProblem)
-		case found.problem != "":
-			add("Secret", name, found.reason, found.problem)
+		case conclusion.problem != "":
+			add("Secret", name, conclusion.reason, conclusion.problem)
 		}
 	}
 
@@ -72,14 +72,14 @@ func (r Resolver) Exists(ctx context.Context, object *v1alpha2.NginxOperator, mi
 	if missing.Kind == "secret" {
 		source := &corev1.Secret{ObjectMeta: referenced(object, missing.Name)}
 		hasKey, exists, err = reference.Derive(ctx, r.Secrets, "key "+missing.Key, source, func() bool {
-			_, found := source.Data[missing.Key]
-			return found || missing.Key == ""
+			_, isThere := source.Data[missing.Key]
+			return isThere || missing.Key == ""
 		})
 	} else {
 		source := &corev1.ConfigMap{ObjectMeta: referenced(object, missing.Name)}
 		hasKey, exists, err = reference.Derive(ctx, r.ConfigMaps, "key "+missing.Key, source, func() bool {
-			_, found := operand.KeyOf(source, missing.Key)
-			return found || missing.Key == ""
+			_, isThere := operand.KeyOf(source, missing.Key)
+			return isThere || missing.Key == ""
 		})
 	}
 	return exists && hasKey, err

@@ -42,16 +42,16 @@ func Complete(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorLis
 // Pod into an emptyDir. The schema only rejects a second source, so that a later release can add
 // sources (docs/adr/0052-rules-are-frozen.md).
 func withoutSource(volumes []v1alpha2.Volume, path *field.Path) []ratchet.Refusal {
-	var out []ratchet.Refusal
+	var refusals []ratchet.Refusal
 	for i := range volumes[:min(len(volumes), maxVolumes)] {
 		volume := &volumes[i]
 		hasSource := volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil ||
 			volume.CSI != nil || volume.DownwardAPI != nil || volume.Projected != nil
 		if !hasSource {
-			out = append(out, ratchet.Refusal{Err: field.Required(path.Index(i), noSource), Value: volume.Name})
+			refusals = append(refusals, ratchet.Refusal{Err: field.Required(path.Index(i), noSource), Value: volume.Name})
 		}
 	}
-	return out
+	return refusals
 }
 
 // valid has the SHA-256 hashes of recent specs without violations. Each reconcile validates a spec,
@@ -80,16 +80,16 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 		return unreadable(err)
 	}
 
-	var out []ratchet.Refusal
+	var refusals []ratchet.Refusal
 	for _, err := range schema.Violations(fields, path) {
 		value := fmt.Sprintf("%#v", valueAt(fields, strings.TrimPrefix(err.Field, path.String())))
 		err.BadValue, err.Detail = field.OmitValueType{}, bounded(err.Detail)
-		out = append(out, ratchet.Refusal{Err: err, Value: value})
+		refusals = append(refusals, ratchet.Refusal{Err: err, Value: value})
 	}
-	if len(out) == 0 {
+	if len(refusals) == 0 {
 		valid.Add(hash, nil)
 	}
-	return out
+	return refusals
 }
 
 // valueAt returns the value of a field below a value, or the innermost value that has the field in

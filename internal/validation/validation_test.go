@@ -295,15 +295,15 @@ sidecars:
 // wantErrors fails the test unless the errors have these prefixes.
 func wantErrors(t *testing.T, errs field.ErrorList, want ...string) {
 	t.Helper()
-	var got []string
+	var texts []string
 	for i, err := range errs {
 		text := err.Error()
 		if i < len(want) && strings.HasPrefix(text, want[i]) {
 			text = want[i]
 		}
-		got = append(got, text)
+		texts = append(texts, text)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Error(diff)
 	}
 }

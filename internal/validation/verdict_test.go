@@ -160,11 +160,11 @@ func TestVerdict(t *testing.T) {
 
 func wantTexts(t *testing.T, errs field.ErrorList, want ...string) {
 	t.Helper()
-	var got []string
+	var texts []string
 	for _, err := range errs {
-		got = append(got, err.Error())
+		texts = append(texts, err.Error())
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Error(diff)
 	}
 }
