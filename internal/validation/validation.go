@@ -68,12 +68,25 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 		return field.ErrorList{err}
 	}
 
-	errs := validateValues(spec.PodTemplate, path.Child("podTemplate"))
-	for _, err := range validateValues(workloadOf(spec), path) {
-		err.Detail = "env, volumes, initContainers, and sidecars together: " + err.Detail
-		errs = append(errs, err)
+	var errs field.ErrorList
+	for _, part := range []struct {
+		value  any
+		at     *field.Path
+		prefix string
+	}{
+		{spec.PodTemplate, path.Child("podTemplate"), ""},
+		{workloadOf(spec), path, "env, volumes, initContainers, and sidecars together: "},
+		{spec.NetworkPolicy, path.Child("networkPolicy"), ""},
+	} {
+		raw, err := json.Marshal(part.value)
+		if err == nil {
+			err = bounds.Values(raw, maxJudgedValues)
+		}
+		if err != nil {
+			errs = append(errs, field.Invalid(part.at, field.OmitValueType{}, part.prefix+err.Error()))
+		}
 	}
-	return append(errs, validateValues(spec.NetworkPolicy, path.Child("networkPolicy"))...)
+	return errs
 }
 
 // sizeError returns the error of a spec whose JSON is too large, or nil.
@@ -84,16 +97,4 @@ func sizeError(raw []byte, path *field.Path) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
 		"has %d bytes as JSON, and the limit is %d; move the configuration to a ConfigMap and reference it in %s",
 		len(raw), maxSpecBytes, path.Child("config", "configMapRef")))
-}
-
-// validateValues bounds the number of values that the API server validates.
-func validateValues(part any, path *field.Path) field.ErrorList {
-	raw, err := json.Marshal(part)
-	if err == nil {
-		err = bounds.Values(raw, maxJudgedValues)
-	}
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
-	}
-	return nil
 }
