@@ -56,7 +56,7 @@ func (r *Reconciler) resolver() inputs.Resolver {
 // rollouts returns the part that decides which declaration is applied.
 func (r *Reconciler) rollouts(state live.State) rollout.Decider {
 	return rollout.Decider{
-		Inputs: r.resolver(), Live: state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
+		Resolver: r.resolver(), Live: state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
 	}
 }
 

@@ -23,8 +23,8 @@ import (
 
 // Decider decides which declaration of an object is applied, and evaluates its rollout.
 type Decider struct {
-	// Inputs reads the objects that specs reference.
-	Inputs inputs.Resolver
+	// Resolver reads the objects that specs reference.
+	Resolver inputs.Resolver
 	// Live is the live state of the object, and Store reads what was declared and what is in
 	// effect.
 	Live  live.State
@@ -148,7 +148,7 @@ func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, dec
 	failed := cmp.Or(FailedOf(&object.Status, declared.Change), forgotten)
 	automatic := defaults.RolloutOf(&object.Spec).AutomaticRollback
 	if failed != nil && automatic {
-		mended, err := r.Inputs.IsMended(ctx, object, failed)
+		mended, err := r.Resolver.IsMended(ctx, object, failed)
 		if err != nil {
 			return Decision{}, err
 		}

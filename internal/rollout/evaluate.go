@@ -87,7 +87,7 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 	if !ok {
 		return found.Reason, nil
 	}
-	exists, err := r.Inputs.Exists(ctx, object, missing)
+	exists, err := r.Resolver.Exists(ctx, object, missing)
 	if err != nil || exists {
 		return found.Reason, err
 	}

@@ -76,7 +76,7 @@ func (r Decider) slotOfRetry(
 	if failed == nil {
 		return outside(), nil
 	}
-	if mended, err := r.Inputs.IsMended(ctx, object, failed); err != nil || mended {
+	if mended, err := r.Resolver.IsMended(ctx, object, failed); err != nil || mended {
 		return outside(), err
 	}
 	again := FailedOf(&object.Status, declared.Change)
