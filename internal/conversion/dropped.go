@@ -83,7 +83,7 @@ func ownedFields(object *v1alpha2.NginxOperator, appliers sets.Set[string]) (*fi
 	var owned []*fieldpath.Set
 	for i := range object.ManagedFields {
 		entry := &object.ManagedFields[i]
-		if appliers != nil && !(isApply(entry) && appliers.Has(entry.Manager)) {
+		if appliers != nil && (!isApply(entry) || !appliers.Has(entry.Manager)) {
 			continue
 		}
 		set, err := readFields(entry)

@@ -58,7 +58,9 @@ type certificate struct {
 }
 
 // certificate reports whether a Secret exists, and whether nginx can use it.
-func (r Resolver) certificate(ctx context.Context, object *v1alpha2.NginxOperator, name string) (certificate, bool, error) {
+func (r Resolver) certificate(
+	ctx context.Context, object *v1alpha2.NginxOperator, name string,
+) (conclusion certificate, exists bool, err error) {
 	source := &corev1.Secret{ObjectMeta: referenced(object, name)}
 	return reference.Derive(ctx, r.Secrets, "certificate", source, func() certificate { return certificateOf(source) })
 }

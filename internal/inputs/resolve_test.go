@@ -128,7 +128,7 @@ func TestBlockers(t *testing.T) {
 		temporary = `; if cert-manager writes it after an HTTP-01 challenge that this instance answers, set the annotation ` +
 			`cert-manager.io/issue-temporary-certificate: "true" on the Certificate`
 		ofConfig = "InvalidConfiguration spec.config.configMapRef"
-		ofSecret = `spec.tls[0].secretName: Secret "shop-tls"`
+		shopTLS  = `spec.tls[0].secretName: Secret "shop-tls"`
 		mask     = "has a *, which this release does not support"
 	)
 	type changes = []func(*v1alpha2.NginxOperatorSpec)
@@ -189,17 +189,17 @@ func TestBlockers(t *testing.T) {
 		"a Secret of another type": {
 			change: changes{certificateFrom("shop-tls")}, objects: []client.Object{opaque},
 			want: []string{
-				"InvalidReference " + ofSecret + " has type Opaque: make it again with type kubernetes.io/tls, or name another",
+				"InvalidReference " + shopTLS + " has type Opaque: make it again with type kubernetes.io/tls, or name another",
 			},
 		},
 		"a Secret without a key": {
 			change: changes{certificateFrom("shop-tls")}, objects: []client.Object{half},
-			want: []string{"ReferenceNotFound " + ofSecret + ` has no key "tls.key": add it, or name another Secret`},
+			want: []string{"ReferenceNotFound " + shopTLS + ` has no key "tls.key": add it, or name another Secret`},
 		},
 		"a certificate of another key": {
 			change: changes{certificateFrom("shop-tls")}, objects: shop(good["tls.crt"], other["tls.key"]),
 			want: []string{
-				"InvalidReference " + ofSecret + " holds no certificate that nginx could use " +
+				"InvalidReference " + shopTLS + " holds no certificate that nginx could use " +
 					"(the certificate and the key cannot be read, or do not belong together): put",
 			},
 		},

@@ -333,7 +333,9 @@ func TestSpecBoundsWhatTheAPIServerJudges(t *testing.T) {
 		"spec.networkPolicy: Invalid value: it": {
 			NetworkPolicy: &v1alpha2.NetworkPolicy{From: make([]networkingv1.NetworkPolicyPeer, maxJudgedValues)},
 		},
-		"spec: Invalid value: env, volumes, initContainers, and sidecars together: it": {Volumes: []v1alpha2.Volume{{ConfigMap: source}}},
+		"spec: Invalid value: env, volumes, initContainers, and sidecars together: it": {
+			Volumes: []v1alpha2.Volume{{ConfigMap: source}},
+		},
 	} {
 		wantErrors(t, Spec(&spec, field.NewPath("spec")), want+" has more than 1024 values")
 	}

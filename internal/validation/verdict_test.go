@@ -117,14 +117,14 @@ func TestVerdict(t *testing.T) {
 				field.Invalid(rules.Index(1).Child("host"), "A", "is no name"),
 				field.Invalid(rules.Index(0).Child("http", "paths").Index(2).Child("path"), "a", "must be an absolute path"),
 				field.Invalid(field.NewPath("spec", "ingressClassName"), "A", "is no name"),
-				field.Invalid(field.NewPath("annotations").Child("kubernetes.io/ingress.class"), "a", "can not be set when the class field is also set"),
+				field.Invalid(field.NewPath("annotations").Child("kubernetes.io/ingress.class"), "a", "can not be set"),
 				field.Invalid(field.NewPath("spec", "tls").Index(0).Child("hosts").Index(0), "A", "is no name"),
 			),
 			want: []string{
 				`spec.expose.ingress.hosts[1].host: Invalid value: "A": is no name`,
 				`spec.expose.ingress.hosts[0].paths[2]: Invalid value: "a": must be an absolute path`,
 				`spec.expose.ingress.className: Invalid value: "A": is no name`,
-				`spec.expose.ingress.annotations.kubernetes.io/ingress.class: Invalid value: "a": can not be set when the class field is also set`,
+				`spec.expose.ingress.annotations.kubernetes.io/ingress.class: Invalid value: "a": can not be set`,
 			},
 		},
 		"of an HTTPRoute": {

@@ -90,14 +90,16 @@ func TestWarnings(t *testing.T) {
 			spec: "{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 2Gi}}, config: {configMapRef: {name: a}}}",
 		},
 		"cache without a limit": {spec: "{cache: {size: 1Gi, inMemory: true}, config: {configMapRef: {name: a}}}"},
-		"image of root":         {spec: "image: 'nginx:1.30.7'", want: []string{fmt.Sprintf(asRoot, "spec.image", "docker.io/library/nginx")}},
-		"unprivileged image":    {spec: "image: 'docker.io/nginxinc/nginx-unprivileged:1.30.7'"},
+		"image of root": {
+			spec: "image: 'nginx:1.30.7'", want: []string{fmt.Sprintf(asRoot, "spec.image", "docker.io/library/nginx")},
+		},
+		"unprivileged image": {spec: "image: 'docker.io/nginxinc/nginx-unprivileged:1.30.7'"},
 		"helpers of root": {spec: helpers, want: []string{
 			fmt.Sprintf(asRoot, "spec.initContainers[0].image", "docker.io/alpine/git"),
 			fmt.Sprintf(asRoot, "spec.sidecars[1].image", "docker.io/library/busybox"),
 		}},
 		"user":         {spec: helpers + "securityContext: {runAsUser: 101}"},
-		"patched user": {spec: helpers + "patches: [{target: {kind: Deployment}, patch: 'spec: {template: {spec: {securityContext: {runAsUser: 1}}}}'}]"},
+		"patched user": {spec: helpers + "patches: [{target: {kind: Deployment}, patch: 'spec: {runAsUser: 101}'}]"},
 		"group": {
 			spec: "image: 'nginx:1.30.7'\nsecurityContext: {runAsGroup: 101}",
 			want: []string{fmt.Sprintf(asRoot, "spec.image", "docker.io/library/nginx")},

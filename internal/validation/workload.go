@@ -54,7 +54,8 @@ func validateEnv(env []v1alpha2.EnvVar, path *field.Path) field.ErrorList {
 	for i, variable := range env {
 		if !variableName.MatchString(variable.Name) {
 			errs = append(errs, invalid(path.Index(i).Child("name"), variable.Name,
-				"must contain only letters, digits, hyphens, dots, and underscores, and must not start with a digit, for example CACHE_SIZE")...)
+				"must contain only letters, digits, hyphens, dots, and underscores, and must not start with a digit, "+
+					"for example CACHE_SIZE")...)
 		}
 	}
 	return errs
