@@ -143,7 +143,8 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	if err := setupMigration(mgr, opts, uncached, upgradeable.Part()); err != nil {
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
-	conversion.Register(mgr, metrics.NewConversionFailures(ctrlmetrics.Registry))
+	failed := metrics.NewConversionFailures(ctrlmetrics.Registry)
+	mgr.GetWebhookServer().Register(conversion.Path, conversion.NewHandler(failed))
 	mgr.GetWebhookServer().Register(operatorwebhook.PathCRD, mgr.Guard.Admission())
 	operatorwebhook.Setup(mgr.GetWebhookServer(), uncached, reconciler, opts.OperatorNamespace, opts.Watches)
 

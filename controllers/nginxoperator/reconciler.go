@@ -52,8 +52,8 @@ type Reconciler struct {
 // rollouts returns the part that decides which declaration is applied.
 func (r *Reconciler) rollouts(state live.State) rollout.Decider {
 	return rollout.Decider{
-		Inputs: inputs.Resolver{Release: r.Release, ConfigMaps: r.ConfigMaps, Secrets: r.Secrets},
-		Live:   state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
+		Resolver: inputs.Resolver{Release: r.Release, ConfigMaps: r.ConfigMaps, Secrets: r.Secrets},
+		Live:     state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *Reconciler) evaluate(
 	var unreadable error
 	hasEarlierPods := done.State == rollout.StateBlocked || done.State == rollout.StateRolledBack
 	if deployment := done.live.Deployment(); deployment != nil && hasEarlierPods {
-		done.Unusable, unreadable = rollouts.Inputs.Unusable(ctx, object, &deployment.Spec.Template)
+		done.Unusable, unreadable = rollouts.Resolver.Unusable(ctx, object, &deployment.Spec.Template)
 	}
 	return done, again, errors.Join(applyErr, err, unreadable)
 }

@@ -1,120 +1,103 @@
 // Package conversion converts NginxOperators between v1alpha1 and v1alpha2, the hub, without loss
-// in both directions.
+// in both directions (docs/adr/0010-conversion-keeps-data-in-an-annotation.md).
 //
 // v1alpha1 has one port, replicas, and forceRedeploy. The rest of a v1alpha2 spec is stored in an
 // annotation of the v1alpha1 form. In the conversion to v1alpha2, the fields of v1alpha1 override
-// the annotation, so that a client that only knows v1alpha1 can change them. For the reasons, see
-// docs/adr/0010-conversion-keeps-data-in-an-annotation.md.
+// the annotation, so that a client that only knows v1alpha1 can change them.
 //
-// Objects are converted as JSON and not as Go types. Go types would change "0.5" to "500m" and omit
-// "paused: false", so a client that applies a manifest with such values would find a difference
-// every time.
+// Objects are converted as JSON, because Go types would change "0.5" to "500m" and omit
+// "paused: false", and a client that applies such a manifest would always find a difference.
 package conversion
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// ToV1alpha2 converts to v1alpha2. It does not change the type of the destination, and the two
-// objects share no memory.
+// inBoth are the spec fields that are identical in both versions. The status is identical, too.
+var inBoth = []string{"replicas", "forceRedeploy"}
+
+// ToV1alpha2 converts a v1alpha1 object in place.
 //
 // It does not fail, because one damaged annotation would fail the list of a whole cluster.
 // Unreadable parts of the annotation are not used, and its text is moved to another annotation: see
 // wellknown.AnnotationV1alpha2Unreadable.
-func ToV1alpha2(src, dst *unstructured.Unstructured) error {
-	copyAllButSpec(src, dst)
-	spec, hasSpec := src.Object["spec"].(map[string]any)
-	out := map[string]any{}
-	if text, found := takeAnnotation(dst); found {
-		kept, err := parse(text)
+func ToV1alpha2(object *unstructured.Unstructured) {
+	text, isKept := start(object, v1alpha2.GroupVersion)
+	declared, hasSpec := object.Object["spec"].(map[string]any)
+	spec := map[string]any{}
+	if isKept {
+		kept, _, err := read(text)
 		if err != nil {
-			setAnnotation(dst, wellknown.AnnotationV1alpha2Unreadable, text)
+			setAnnotation(object, wellknown.AnnotationV1alpha2Unreadable, text)
 		}
-		out = kept
+		maps.Copy(spec, kept)
 	}
-	if port, found := spec["port"].(int64); found {
-		setPort(out, port)
-	} else if _, kept := out["ports"]; kept {
-		setPort(out, int64(v1alpha1.DefaultPort))
+
+	if port, isSet := declared["port"].(int64); isSet {
+		setPort(spec, port)
+	} else if _, isSet := spec["ports"]; isSet {
+		setPort(spec, int64(v1alpha1.DefaultPort))
 	}
-	for _, field := range inBoth {
-		delete(out, field)
-		if value, found := spec[field]; found {
-			out[field] = deepCopy(value)
-		}
+	copyFields(declared, spec)
+	delete(object.Object, "spec")
+	if hasSpec || len(spec) > 0 {
+		object.Object["spec"] = spec
 	}
-	if hasSpec || len(out) > 0 {
-		dst.Object["spec"] = out
-	}
-	return nil
 }
 
-// ToV1alpha1 converts to v1alpha1. It does not change the type of the destination, and the two
-// objects share no memory.
-func ToV1alpha1(src, dst *unstructured.Unstructured) error {
-	copyAllButSpec(src, dst)
+// ToV1alpha1 converts a v1alpha2 object in place.
+func ToV1alpha1(object *unstructured.Unstructured) {
 	// At v1alpha2, the annotation has no meaning. A copy of it must not become effective.
-	takeAnnotation(dst)
-	spec, _ := src.Object["spec"].(map[string]any)
-	text, err := keep(spec)
-	if err != nil {
-		return err
+	start(object, v1alpha1.GroupVersion)
+	declared, _ := object.Object["spec"].(map[string]any)
+	if text := keep(declared); text != "" {
+		setAnnotation(object, wellknown.AnnotationV1alpha2, text)
 	}
-	if text != "" {
-		setAnnotation(dst, wellknown.AnnotationV1alpha2, text)
+
+	spec := map[string]any{"port": int64(v1alpha1.DefaultPort)}
+	if port, isSet := firstPort(declared)["port"].(int64); isSet {
+		spec["port"] = port
 	}
-	out := map[string]any{"port": int64(v1alpha1.DefaultPort)}
-	if port, found := firstPort(spec)["port"].(int64); found {
-		out["port"] = port
-	}
+	copyFields(declared, spec)
+	object.Object["spec"] = spec
+}
+
+// copyFields replaces the fields that are identical in both versions.
+func copyFields(from, to map[string]any) {
 	for _, field := range inBoth {
-		if value, found := spec[field]; found {
-			out[field] = deepCopy(value)
+		delete(to, field)
+		if value, isSet := from[field]; isSet {
+			to[field] = value
 		}
 	}
-	dst.Object["spec"] = out
-	return nil
 }
 
-// inBoth are the spec fields that are identical in both versions.
-var inBoth = []string{"replicas", "forceRedeploy"}
-
-// copyAllButSpec copies all fields except the spec. The status is identical in both versions, and
-// the metadata differs in the annotation only.
-func copyAllButSpec(src, dst *unstructured.Unstructured) {
-	out := map[string]any{
-		"apiVersion": dst.GetAPIVersion(), "kind": dst.GetKind(),
-		// The API server accepts no object without metadata.
-		"metadata": map[string]any{},
+// start sets the version of an object. It removes the annotation and returns it. If there is no
+// other annotation, it removes the map as well, so that the object is as it was before the
+// annotation.
+func start(object *unstructured.Unstructured, version schema.GroupVersion) (text string, isKept bool) {
+	object.SetAPIVersion(version.String())
+	if _, hasMetadata := object.Object["metadata"]; !hasMetadata {
+		object.Object["metadata"] = map[string]any{} // the API server accepts no object without metadata
 	}
-	for key, value := range src.Object {
-		if key != "apiVersion" && key != "kind" && key != "spec" {
-			out[key] = deepCopy(value)
-		}
-	}
-	dst.Object = out
-}
 
-// takeAnnotation removes the annotation and returns it. If there is no other annotation, it removes
-// the map as well, so that the object is as it was before the annotation.
-func takeAnnotation(object *unstructured.Unstructured) (string, bool) {
 	meta, _ := object.Object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	value, found := annotations[wellknown.AnnotationV1alpha2]
-	if !found {
-		return "", false
-	}
+	value, isKept := annotations[wellknown.AnnotationV1alpha2]
 	delete(annotations, wellknown.AnnotationV1alpha2)
-	if len(annotations) == 0 {
+	if isKept && len(annotations) == 0 {
 		delete(meta, "annotations")
 	}
-	text, _ := value.(string)
-	return text, true
+	text, _ = value.(string)
+	return text, isKept
 }
 
 func setAnnotation(object *unstructured.Unstructured, key, value string) {
@@ -144,13 +127,13 @@ func firstPort(spec map[string]any) map[string]any {
 // are stored as empty were not set at v1alpha2, and are set only if the port changed. Ports that
 // are stored as null were an empty list.
 func setPort(spec map[string]any, port int64) {
-	_, kept := spec["ports"]
+	_, isKept := spec["ports"]
 	switch first := firstPort(spec); {
 	case first != nil:
 		first["port"] = port
 	case hasNoPorts(spec) && port == int64(v1alpha2.DefaultPort):
 		spec["ports"] = []any{}
-	case kept && port == int64(v1alpha2.DefaultPort):
+	case isKept && port == int64(v1alpha2.DefaultPort):
 		delete(spec, "ports")
 	default:
 		spec["ports"] = []any{map[string]any{"name": v1alpha2.DefaultPortName, "port": port, "protocol": string(corev1.ProtocolTCP)}}

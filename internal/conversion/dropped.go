@@ -7,8 +7,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -27,40 +30,31 @@ func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 	if hasLongList(&old.Spec) || hasLongList(&object.Spec) {
 		return nil // the schema rejects it afterwards
 	}
-	var owned, before []*fieldpath.Set
 	applies := sets.New[string]()
 	for i := range object.ManagedFields {
-		now := &object.ManagedFields[i]
-		set, err := fieldsOf(now, &object.Spec)
-		if err != nil {
-			return err
-		}
-		owned = append(owned, set)
-		if isApply(now) && now.APIVersion == v1alpha2.GroupVersion.String() {
-			applies.Insert(now.Manager)
+		if entry := &object.ManagedFields[i]; isApply(entry) && entry.APIVersion == v1alpha2.GroupVersion.String() {
+			applies.Insert(entry.Manager)
 		}
 	}
-	for i := range old.ManagedFields {
-		entry := &old.ManagedFields[i]
-		if !isApply(entry) || !applies.Has(entry.Manager) {
-			continue
-		}
-		set, err := fieldsOf(entry, &old.Spec)
-		if err != nil {
-			return err
-		}
-		before = append(before, set)
+
+	kept, err := ownedFields(object, nil)
+	if err != nil {
+		return err
 	}
-	kept := union(owned)
-	dropped := union(before).Difference(kept)
+	applied, err := ownedFields(old, applies)
+	if err != nil {
+		return err
+	}
+	dropped := applied.Difference(kept)
 	if dropped.Empty() {
 		return nil
 	}
+
 	// Without ports, the merged v1alpha1 form has only the number, which becomes a port with the
 	// default name.
 	for _, port := range object.Spec.Ports {
-		known := slices.ContainsFunc(old.Spec.Ports, func(other v1alpha2.Port) bool { return other.Name == port.Name })
-		if item := portPath(port.Name); !known && !kept.Has(item) {
+		isStored := slices.ContainsFunc(old.Spec.Ports, func(stored v1alpha2.Port) bool { return stored.Name == port.Name })
+		if item := portPath(port.Name); !isStored && !kept.Has(item) {
 			dropped.Insert(item)
 		}
 	}
@@ -83,54 +77,73 @@ func isApply(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
+// ownedFields returns the v1alpha2 fields that these appliers of an object own, or all its field
+// managers if appliers is nil.
+func ownedFields(object *v1alpha2.NginxOperator, appliers sets.Set[string]) (*fieldpath.Set, error) {
+	var owned []*fieldpath.Set
+	for i := range object.ManagedFields {
+		entry := &object.ManagedFields[i]
+		if appliers != nil && (!isApply(entry) || !appliers.Has(entry.Manager)) {
+			continue
+		}
+		set, err := readFields(entry)
+		if err != nil {
+			return nil, fmt.Errorf("failed to read the fields of manager %q: %w", entry.Manager, err)
+		}
+		if entry.APIVersion == v1alpha1.GroupVersion.String() {
+			set = upgradeFields(set, &object.Spec)
+		}
+		owned = append(owned, set)
+	}
+	return union(owned), nil
+}
+
 // union returns the union of the sets. It merges two halves at a time, because the cost of each
 // union depends on the size of its result.
-func union(of []*fieldpath.Set) *fieldpath.Set {
-	switch len(of) {
+func union(parts []*fieldpath.Set) *fieldpath.Set {
+	switch len(parts) {
 	case 0:
 		return fieldpath.NewSet()
 	case 1:
-		return of[0]
+		return parts[0]
 	}
-	return union(of[:len(of)/2]).Union(union(of[len(of)/2:]))
+	return union(parts[:len(parts)/2]).Union(union(parts[len(parts)/2:]))
 }
 
-// fieldsOf returns the fields that a field manager owns, as v1alpha2 fields.
-func fieldsOf(entry *metav1.ManagedFieldsEntry, spec *v1alpha2.NginxOperatorSpec) (*fieldpath.Set, error) {
+func readFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := fieldpath.NewSet()
 	if entry.FieldsV1 == nil {
 		return set, nil
 	}
-	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-		return nil, fmt.Errorf("failed to read the fields of manager %q: %w", entry.Manager, err)
-	}
-	if entry.APIVersion != v1alpha1.GroupVersion.String() {
-		return set, nil
-	}
-	out := fieldpath.NewSet()
-	for _, path := range []fieldpath.Path{fieldpath.MakePathOrDie("spec", "replicas"), fieldpath.MakePathOrDie("spec", "forceRedeploy")} {
-		if set.Has(path) {
-			out.Insert(path)
+	return set, set.FromJSON(entry.FieldsV1.GetRawReader())
+}
+
+// upgradeFields returns the v1alpha2 fields for the v1alpha1 fields of a spec.
+func upgradeFields(set *fieldpath.Set, spec *v1alpha2.NginxOperatorSpec) *fieldpath.Set {
+	upgraded := fieldpath.NewSet()
+	for _, name := range inBoth {
+		if path := fieldpath.MakePathOrDie("spec", name); set.Has(path) {
+			upgraded.Insert(path)
 		}
 	}
 	if ports := defaults.Ports(spec); len(ports) > 0 && set.Has(fieldpath.MakePathOrDie("spec", "port")) {
 		item := portPath(ports[0].Name)
-		out.Insert(item)
-		for _, field := range []string{"name", "port"} {
-			out.Insert(append(item.Copy(), fieldpath.MakePathOrDie(field)...))
+		upgraded.Insert(item)
+		for _, name := range []string{"name", "port"} {
+			upgraded.Insert(append(item.Copy(), fieldpath.MakePathOrDie(name)...))
 		}
 	}
-	return out, nil
+	return upgraded
 }
 
 // LosesPort returns the field manager whose server-side apply at v1alpha1 would lose its declared
 // port. This manager applied at v1alpha2 before, with a port name other than http. The API server
 // treats that port as dropped and the v1alpha1 port as the same one, so it removes both, and the
 // object would get the default port.
-func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found bool) {
+func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, loses bool) {
 	declares := sets.New[string]()
 	for i := range now {
-		if appliedAt(&now[i], v1alpha1.GroupVersion.String()).Has(fieldpath.MakePathOrDie("spec", "port")) {
+		if appliedAt(&now[i], v1alpha1.GroupVersion).Has(fieldpath.MakePathOrDie("spec", "port")) {
 			declares.Insert(now[i].Manager)
 		}
 	}
@@ -138,23 +151,24 @@ func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, found b
 		if !declares.Has(before[i].Manager) {
 			continue
 		}
-		appliedAt(&before[i], v1alpha2.GroupVersion.String()).Iterate(func(path fieldpath.Path) {
+		appliedAt(&before[i], v1alpha2.GroupVersion).Iterate(func(path fieldpath.Path) {
 			if len(path) == 3 && path[:2].Equals(fieldpath.MakePathOrDie("spec", "ports")) && !path.Equals(portPath(v1alpha2.DefaultPortName)) {
-				manager, found = before[i].Manager, true
+				manager, loses = before[i].Manager, true
 			}
 		})
 	}
-	return manager, found
+	return manager, loses
 }
 
 // appliedAt returns the fields of a server-side apply at a version. It returns no fields if the
 // entry is not an apply at this version, or if it cannot be read.
-func appliedAt(entry *metav1.ManagedFieldsEntry, version string) *fieldpath.Set {
-	set := fieldpath.NewSet()
-	if !isApply(entry) || entry.APIVersion != version || entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
-		return fieldpath.NewSet()
+func appliedAt(entry *metav1.ManagedFieldsEntry, version schema.GroupVersion) *fieldpath.Set {
+	if isApply(entry) && entry.APIVersion == version.String() {
+		if set, err := readFields(entry); err == nil {
+			return set
+		}
 	}
-	return set
+	return fieldpath.NewSet()
 }
 
 func portPath(name string) fieldpath.Path {
@@ -190,53 +204,37 @@ func remove(value any, path fieldpath.Path) any {
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		if path[0].FieldName == nil {
+		name := ptr.Deref(path[0].FieldName, "")
+		child, isSet := value[name]
+		if !isSet {
 			return value
 		}
-		name := *path[0].FieldName
-		child, found := value[name]
-		if !found {
+		if value[name] = remove(child, path[1:]); value[name] == nil {
+			delete(value, name)
+		}
+		if len(value) == 0 {
+			return nil
+		}
+	case []any:
+		i := slices.IndexFunc(value, func(item any) bool { return hasKey(item, path[0]) })
+		if i < 0 {
 			return value
 		}
-		if child = remove(child, path[1:]); child != nil {
-			value[name] = child
-			return value
+		if value[i] = remove(value[i], path[1:]); value[i] == nil {
+			value = slices.Delete(value, i, i+1)
 		}
-		delete(value, name)
 		if len(value) == 0 {
 			return nil
 		}
 		return value
-	case []any:
-		for i, item := range value {
-			if !hasKey(item, path[0]) {
-				continue
-			}
-			if item = remove(item, path[1:]); item != nil {
-				value[i] = item
-				return value
-			}
-			if value = slices.Delete(value, i, i+1); len(value) == 0 {
-				return nil
-			}
-			return value
-		}
-		return value
-	default:
-		return value
 	}
+	return value
 }
 
 // hasKey reports whether an item of a list map matches the path element.
 func hasKey(item any, element fieldpath.PathElement) bool {
 	fields, isMap := item.(map[string]any)
-	if !isMap || element.Key == nil {
-		return false
-	}
-	for _, field := range *element.Key {
-		if fields[field.Name] != field.Value.Unstructured() {
-			return false
-		}
-	}
-	return true
+	return isMap && element.Key != nil && !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {
+		return fields[key.Name] != key.Value.Unstructured()
+	})
 }

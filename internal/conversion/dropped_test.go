@@ -35,93 +35,87 @@ func TestRemoveDropped(t *testing.T) {
 		cpu    = `{"f:spec":{"f:resources":{"f:limits":{"f:cpu":{}}},"f:replicas":{}}}`
 		atomic = `{"f:spec":{"f:podTemplate":{"f:tolerations":{}},"f:replicas":{}}}`
 	)
+	type entries = []metav1.ManagedFieldsEntry
+	type spec = v1alpha2.NginxOperatorSpec
 	web, b := v1alpha2.Port{Name: "web", Port: 80, Protocol: "TCP"}, v1alpha2.Port{Name: "b", Port: 81, Protocol: "TCP"}
 	one := ptr.To[int32](1)
-	both := &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}}
-	creator := owns("creator", update, v1, `{"f:spec":{"f:replicas":{}}}`)
+	limitsOf := func(limits corev1.ResourceList) spec {
+		return spec{Resources: &corev1.ResourceRequirements{Limits: limits}, Replicas: one}
+	}
+	both := limitsOf(corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")})
+	bare, paused := spec{Replicas: one}, spec{Paused: true, Replicas: one}
+	webOnly := spec{Ports: []v1alpha2.Port{web}, Replicas: one}
+	webAndB := spec{Ports: []v1alpha2.Port{web, b}, Replicas: one}
+	creator, portCreator := owns("creator", update, v1, replicas), owns("creator", update, v1, portField)
+	appliedPaused := owns("a", apply, v2, pausedReplicas)
+	appliedReplicas, appliedPorts := owns("a", apply, v2, replicas), owns("a", apply, v2, twoPorts)
+	tolerations := &v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Key: "a"}}}
+
 	for name, test := range map[string]struct {
-		before, now  []metav1.ManagedFieldsEntry
-		stored, want v1alpha2.NginxOperatorSpec
+		before, now  entries
+		stored, want spec
 		// merged is the API server's merge, or the stored spec if it is nil.
-		merged *v1alpha2.NginxOperatorSpec
+		merged *spec
 	}{
 		"a field": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, pausedReplicas)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
+			before: entries{creator, appliedPaused}, now: entries{creator, appliedReplicas},
+			stored: paused, want: bare,
 		},
 		"a field that another applier owns": {
-			before: []metav1.ManagedFieldsEntry{owns("a", apply, v2, pausedReplicas), owns("b", apply, v2, pausedReplicas)},
-			now:    []metav1.ManagedFieldsEntry{owns("a", apply, v2, replicas), owns("b", apply, v2, pausedReplicas)},
-			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one},
+			before: entries{appliedPaused, owns("b", apply, v2, pausedReplicas)},
+			now:    entries{appliedReplicas, owns("b", apply, v2, pausedReplicas)},
+			stored: paused, want: paused,
 		},
 		"a field that an update took over": {
-			before: []metav1.ManagedFieldsEntry{owns("a", apply, v2, pausedReplicas)},
-			now:    []metav1.ManagedFieldsEntry{owns("a", apply, v2, replicas), owns("b", update, v2, `{"f:spec":{"f:paused":{}}}`)},
-			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one},
+			before: entries{appliedPaused},
+			now:    entries{appliedReplicas, owns("b", update, v2, `{"f:spec":{"f:paused":{}}}`)},
+			stored: paused, want: paused,
 		},
 		"replicas that a v1alpha1 manager owns": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, pausedReplicas)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, `{"f:spec":{"f:paused":{}}}`)},
-			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one},
+			before: entries{creator, appliedPaused},
+			now:    entries{creator, owns("a", apply, v2, `{"f:spec":{"f:paused":{}}}`)},
+			stored: paused, want: paused,
 		},
 		"an item of a list": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, webPort)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one},
-			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			before: entries{creator, appliedPorts}, now: entries{creator, owns("a", apply, v2, webPort)},
+			stored: webAndB, want: webOnly,
 		},
 		"all items of a list": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
+			before: entries{creator, appliedPorts}, now: entries{creator, appliedReplicas},
+			stored: webAndB, want: bare,
 		},
 		"all ports, of which the number alone came back": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, twoPorts)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
-			merged: &v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{onlyPort(80)}, Replicas: one},
+			before: entries{creator, appliedPorts}, now: entries{creator, appliedReplicas},
+			stored: webAndB, want: bare, merged: &spec{Ports: []v1alpha2.Port{onlyPort(80)}, Replicas: one},
 		},
 		"the number of the first port is a v1alpha1 manager's": {
-			before: []metav1.ManagedFieldsEntry{owns("creator", update, v1, portField), owns("a", apply, v2, twoPorts)},
-			now:    []metav1.ManagedFieldsEntry{owns("creator", update, v1, portField), owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web, b}, Replicas: one},
-			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			before: entries{portCreator, appliedPorts}, now: entries{portCreator, appliedReplicas},
+			stored: webAndB, want: webOnly,
 		},
 		"an applier that changes from v1alpha1 to v1alpha2 and names its port": {
-			before: []metav1.ManagedFieldsEntry{owns("a", apply, v1, portField)}, now: []metav1.ManagedFieldsEntry{owns("a", apply, v2, webPort)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{onlyPort(80)}, Replicas: one},
-			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
-			merged: &v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{onlyPort(80), web}, Replicas: one},
+			before: entries{owns("a", apply, v1, portField)}, now: entries{owns("a", apply, v2, webPort)},
+			stored: spec{Ports: []v1alpha2.Port{onlyPort(80)}, Replicas: one}, want: webOnly,
+			merged: &spec{Ports: []v1alpha2.Port{onlyPort(80), web}, Replicas: one},
 		},
 		"one of two values in a structure": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, limits)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, cpu)},
-			stored: v1alpha2.NginxOperatorSpec{Resources: both, Replicas: one},
-			want: v1alpha2.NginxOperatorSpec{
-				Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1")}}, Replicas: one,
-			},
+			before: entries{creator, owns("a", apply, v2, limits)}, now: entries{creator, owns("a", apply, v2, cpu)},
+			stored: both, want: limitsOf(corev1.ResourceList{"cpu": resource.MustParse("1")}),
 		},
 		"all of a structure": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, limits)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Resources: both, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Replicas: one},
+			before: entries{creator, owns("a", apply, v2, limits)}, now: entries{creator, appliedReplicas},
+			stored: both, want: bare,
 		},
 		"an atomic list": {
-			before: []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, atomic)},
-			now:    []metav1.ManagedFieldsEntry{creator, owns("a", apply, v2, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{Tolerations: []corev1.Toleration{{Key: "a"}}}, Replicas: one},
-			want:   v1alpha2.NginxOperatorSpec{Replicas: one},
+			before: entries{creator, owns("a", apply, v2, atomic)}, now: entries{creator, appliedReplicas},
+			stored: spec{PodTemplate: tolerations, Replicas: one}, want: bare,
 		},
 		"nothing, where somebody resets all managers": {
-			before: []metav1.ManagedFieldsEntry{owns("a", apply, v2, pausedReplicas)},
-			now:    []metav1.ManagedFieldsEntry{owns("b", update, v2, `{"f:metadata":{}}`)},
-			stored: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one}, want: v1alpha2.NginxOperatorSpec{Paused: true, Replicas: one},
+			before: entries{appliedPaused}, now: entries{owns("b", update, v2, `{"f:metadata":{}}`)},
+			stored: paused, want: paused,
 		},
 		"nothing, where an applier at v1alpha1 drops something": {
-			before: []metav1.ManagedFieldsEntry{owns("a", apply, v1, portField)}, now: []metav1.ManagedFieldsEntry{owns("a", apply, v1, replicas)},
-			stored: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
-			want:   v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{web}, Replicas: one},
+			before: entries{owns("a", apply, v1, portField)}, now: entries{owns("a", apply, v1, replicas)},
+			stored: webOnly, want: webOnly,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

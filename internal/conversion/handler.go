@@ -1,6 +1,8 @@
 package conversion
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +12,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/example/nginx-operator/api/v1alpha1"
@@ -19,142 +20,164 @@ import (
 	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
-// handler answers conversion reviews as a stream: it reads, converts, and writes one object before
-// it reads the next one. A review has all objects of a list, up to 60 MiB, and the handler has one
-// of them in memory.
+// Path is the path of conversion requests on the webhook server.
+const Path = "/convert"
+
+// handler answers conversion reviews as a stream, with one object in memory at a time. A review has
+// all objects of a list, up to 60 MiB.
 //
-// The stream never ends in a truncated success. The result of a review follows its objects, so an
-// object that fails makes the whole answer a Failure, and the API server ignores the objects before
-// it. If the connection or the process ends, the answer has no result and is not valid JSON. The
-// client, like http.Client, sends its body while it reads the answer, so the server must not wait
-// for the end of the body (EnableFullDuplex). After a failure, the server reads the rest of the
-// body, so that the client gets the answer instead of a connection reset.
+// A truncated answer is never a success: the result of a review follows its objects. The API server
+// sends its body while it reads the answer, so the handler must not wait for the end of the body
+// (EnableFullDuplex). After a failure, it reads the rest of the body, so that the client gets the
+// answer instead of a connection reset.
 type handler struct {
-	// failed is called for each review that is answered with a failure.
 	failed func()
 	logs   *untrusted.Limit
 }
 
-// reviewHeader has the fields of a ConversionReview before its objects.
-type reviewHeader struct{ apiVersion, kind, uid, version string }
+// NewHandler returns the handler of conversion requests. It calls the function for each review that
+// is answered with a failure.
+func NewHandler(failed func()) http.Handler { return handler{failed, untrusted.NewLimit()} }
 
-// ServeHTTP converts the objects of a review one by one, and writes each immediately.
+// ServeHTTP converts the objects of a review one by one.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	logger := h.logs.Logger(log.FromContext(r.Context()))
 	// HTTP/2 does not need this, and returns an error.
 	_ = http.NewResponseController(w).EnableFullDuplex()
-	decoder := json.NewDecoder(&metered{from: r.Body})
-	header, err := readHeader(decoder)
+
+	body := &metered{from: r.Body, left: bounds.MaxBytes}
+	decoder := json.NewDecoder(body)
+	uid, version, err := readHeader(decoder)
 	if err != nil {
 		http.Error(w, "failed to read the review: "+untrusted.Text(err.Error()), http.StatusBadRequest)
 		return
 	}
+
 	w.Header().Set("Content-Type", "application/json")
-	out := newOutput(w)
-	out.text(`{"apiVersion":`).json(header.apiVersion).text(`,"kind":`).json(header.kind)
-	out.text(`,"response":{"uid":`).json(header.uid).text(`,"convertedObjects":[`)
+	out := output{bufio.NewWriterSize(w, 32<<10)}
+	out.text(`{"apiVersion":`).json(apiextensionsv1.SchemeGroupVersion.String()).text(`,"kind":"ConversionReview"`)
+	out.text(`,"response":{"uid":`).json(uid).text(`,"convertedObjects":[`)
+
 	result := metav1.Status{Status: metav1.StatusSuccess}
-	if err := convertAll(decoder, r.Body, header.version, out); err != nil {
-		logger.Error(err, "Failed to convert", "request", header.uid)
+	if err := convertAll(decoder, body, version, out); err != nil {
+		logger.Error(err, "Failed to convert", "request", uid)
 		result = metav1.Status{Status: metav1.StatusFailure, Message: untrusted.Text(err.Error())}
 		h.failed()
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
+
 	out.text(`],"result":`).json(result).text("}}")
-	if err := out.end(); err != nil {
+	if err := out.Flush(); err != nil {
 		logger.Error(err, "Failed to answer a conversion review")
 	}
 }
 
-// readHeader reads a review up to its first object.
-func readHeader(decoder *json.Decoder) (reviewHeader, error) {
-	header := reviewHeader{apiVersion: apiextensionsv1.SchemeGroupVersion.String(), kind: "ConversionReview"}
-	found, err := walk(decoder, map[string]*string{"apiVersion": &header.apiVersion, "kind": &header.kind}, "request")
-	if err == nil && found {
-		found, err = walk(decoder, map[string]*string{"uid": &header.uid, "desiredAPIVersion": &header.version}, "objects")
-	}
-	if err == nil && (!found || header.version == "") {
-		err = errors.New("it has no objects, or the desired version does not precede them")
-	}
-	return header, err
+// metered is the body of a review. A decoder holds a value in memory before its length is known, so
+// left bounds the start of the review, and each object.
+type metered struct {
+	from io.Reader
+	left int
 }
 
-// walk reads strings of the next object, until it reaches the value of the last field.
-func walk(decoder *json.Decoder, texts map[string]*string, last string) (found bool, err error) {
+var errTooLong = fmt.Errorf("it has more than %d bytes, the limit of an object", bounds.MaxBytes)
+
+// Read returns an error if the client sends too much.
+func (m *metered) Read(p []byte) (int, error) {
+	if m.left == 0 {
+		return 0, errTooLong
+	}
+	n, err := m.from.Read(p[:min(len(p), m.left)])
+	m.left -= n
+	return n, err
+}
+
+var errNoObjects = errors.New("it has no objects, or the desired version does not precede them")
+
+// readHeader reads a review up to its objects.
+func readHeader(decoder *json.Decoder) (uid, version string, err error) {
+	err = seek(decoder, "request", nil)
+	if err == nil {
+		err = seek(decoder, "objects", map[string]*string{"uid": &uid, "desiredAPIVersion": &version})
+	}
+	if err == nil && version == "" {
+		err = errNoObjects
+	}
+	return uid, version, err
+}
+
+// seek reads the next object up to the value of a field, and the texts before it.
+func seek(decoder *json.Decoder, field string, texts map[string]*string) error {
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return false, err
+		return cmp.Or(err, errNoObjects)
 	}
 	for decoder.More() {
 		key, err := decoder.Token()
-		if err != nil || key == last {
-			return err == nil, err
+		if err != nil || key == field {
+			return err
 		}
-		var value any = &skipped{}
+		var value any = &json.RawMessage{}
 		if name, isText := key.(string); isText && texts[name] != nil {
 			value = texts[name]
 		}
 		if err := decoder.Decode(value); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return false, nil
+	return errNoObjects
 }
 
-// skipped is a value that is not needed.
-type skipped struct{}
-
-// UnmarshalJSON accepts any value.
-func (*skipped) UnmarshalJSON([]byte) error { return nil }
-
-// convertAll writes the converted objects. It reads the objects from the body, after the text that
-// the decoder has read.
-func convertAll(decoder *json.Decoder, body io.Reader, version string, out *output) error {
+// convertAll writes the converted objects of a list.
+func convertAll(decoder *json.Decoder, body *metered, version string, out output) error {
 	if token, err := decoder.Token(); err != nil || token == nil { // null
 		return err
 	} else if token != json.Delim('[') {
 		return errors.New("failed to read the objects: they are not a list")
 	}
+
+	var raw json.RawMessage
 	separator := ""
-	for raw, err := range elements(io.MultiReader(decoder.Buffered(), body)) {
-		if err != nil {
+	for body.left = bounds.MaxBytes; decoder.More(); body.left = bounds.MaxBytes {
+		if err := decoder.Decode(&raw); err != nil {
 			return fmt.Errorf("failed to read an object: %w", err)
 		}
 		converted, err := convertRaw(raw, version)
 		if err != nil {
 			return err
 		}
-		if out.text(separator).json(converted.Object); out.err != nil {
-			return out.err
+		if _, err := out.WriteString(separator); err != nil {
+			return err
 		}
+		out.json(converted.Object)
 		separator = ","
+	}
+
+	if _, err := decoder.Token(); err != nil {
+		return fmt.Errorf("failed to read an object: %w", err)
 	}
 	return nil
 }
 
-// convertRaw converts one object. The result shares memory with the text of the object and must not
-// be changed.
+// convertRaw converts one object.
 func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) {
 	if err := bounds.Stored(raw); err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
 	}
-	from, err := readShallow(raw)
+	object, err := readShallow(raw)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
 	}
-	kind := from.GroupVersionKind()
-	wanted, err := schema.ParseGroupVersion(version)
-	if err != nil || kind.GroupKind() != v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind() {
+
+	kind := object.GroupVersionKind()
+	if kind.GroupKind() != v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind() {
 		return nil, fmt.Errorf("failed to convert from %s to %s: unknown kind", kind, version)
 	}
-	to := &unstructured.Unstructured{}
-	to.SetGroupVersionKind(wanted.WithKind(kind.Kind))
-	switch [2]schema.GroupVersion{kind.GroupVersion(), wanted} {
-	case [2]schema.GroupVersion{v1alpha1.GroupVersion, v1alpha2.GroupVersion}:
-		err = ToV1alpha2(from, to)
-	case [2]schema.GroupVersion{v1alpha2.GroupVersion, v1alpha1.GroupVersion}:
-		err = ToV1alpha1(from, to)
+	switch from := kind.GroupVersion(); {
+	case from == v1alpha1.GroupVersion && version == v1alpha2.GroupVersion.String():
+		ToV1alpha2(object)
+	case from == v1alpha2.GroupVersion && version == v1alpha1.GroupVersion.String():
+		ToV1alpha1(object)
 	default:
-		err = fmt.Errorf("failed to convert from %s to %s: unknown versions", kind.GroupVersion(), version)
+		return nil, fmt.Errorf("failed to convert from %s to %s: unknown versions", from, version)
 	}
-	return to, err
+	return object, nil
 }

@@ -1,6 +1,8 @@
 package conversion
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,14 +19,13 @@ import (
 
 // keep returns the fields of a v1alpha2 spec that v1alpha1 does not have, as JSON, or "" if there
 // are none.
-func keep(spec map[string]any) (string, error) {
-	kept := maps.Clone(spec)
-	if kept == nil {
-		kept = map[string]any{}
-	}
+func keep(spec map[string]any) string {
+	kept := map[string]any{}
+	maps.Copy(kept, spec)
 	for _, field := range inBoth {
 		delete(kept, field)
 	}
+
 	switch ports := kept["ports"].(type) {
 	case []any:
 		if isPortOfV1alpha1(ports) {
@@ -38,60 +39,40 @@ func keep(spec map[string]any) (string, error) {
 		kept["ports"] = []any{}
 	}
 	if len(kept) == 0 {
-		return "", nil
+		return ""
 	}
-	size := 0
-	for _, value := range kept {
-		raw, _ := value.(json.RawMessage)
-		size += len(raw)
-	}
-	var out strings.Builder
-	out.Grow(size)
-	if err := newOutput(&out).json(kept).end(); err != nil {
-		return "", fmt.Errorf("failed to encode the fields that v1alpha1 does not have: %w", err)
-	}
-	return out.String(), nil
+
+	var text strings.Builder
+	_ = output{bufio.NewWriter(&text)}.json(kept).Flush()
+	return text.String()
 }
 
-// parse reads the output of keep. If the text is invalid, it returns an error and the reliable
-// part: all of it if only duplicate fields are wrong, otherwise nothing. Unknown fields are not an
-// error: they belong to a newer release, whose CRD is installed before its Pods.
-func parse(text string) (map[string]any, error) {
-	kept, _, err := read(text)
-	return kept, err
-}
-
-// read returns the text as JSON and as the API type.
+// read returns the output of keep as JSON and as the API type. If the text is invalid, it returns an
+// error and the reliable part: all of it if only duplicate fields are wrong, otherwise nothing.
+// Unknown fields are not an error: they belong to a newer release, whose CRD is installed before its
+// Pods.
 func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
+	kept, raw := map[string]any{}, []byte(cmp.Or(text, "{}"))
 	var spec v1alpha2.NginxOperatorSpec
-	fail := func(err error) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
-		return map[string]any{}, v1alpha2.NginxOperatorSpec{}, fmt.Errorf("failed to read it: %w", err)
+	var duplicates []error
+
+	err := bounds.JSON(raw)
+	if err == nil {
+		duplicates, err = kjson.UnmarshalStrict(raw, &kept)
 	}
-	if text == "" {
-		return map[string]any{}, spec, nil
-	}
-	if err := bounds.JSON([]byte(text)); err != nil {
-		return fail(err)
-	}
-	kept := map[string]any{}
-	duplicates, err := kjson.UnmarshalStrict([]byte(text), &kept)
-	if err != nil {
-		return fail(err)
-	}
-	if kept == nil { // null
-		kept = map[string]any{}
-	}
-	if errs := codec.Quantities(kept, nil); len(errs) > 0 {
-		return fail(errs.ToAggregate())
+	if err == nil {
+		err = codec.Quantities(kept, nil).ToAggregate()
 	}
 	// Decode the checked fields instead of the text: if a field is duplicated, the text has values
 	// that codec.Quantities did not check.
-	raw, err := json.Marshal(kept)
-	if err != nil {
-		return fail(err)
+	if err == nil {
+		raw, err = json.Marshal(kept)
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &spec); err != nil {
-		return fail(err)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &spec)
+	}
+	if err != nil {
+		return nil, v1alpha2.NginxOperatorSpec{}, fmt.Errorf("failed to read it: %w", err)
 	}
 	return kept, spec, errors.Join(duplicates...)
 }
@@ -116,6 +97,6 @@ func Same(a, b string) bool {
 // hasNoPorts reports whether the annotation has an empty list of ports. It is stored as null,
 // because since 0.2.0 an empty list means that no list was set.
 func hasNoPorts(kept map[string]any) bool {
-	ports, found := kept["ports"]
-	return found && ports == nil
+	ports, isSet := kept["ports"]
+	return isSet && ports == nil
 }

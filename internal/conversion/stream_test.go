@@ -133,7 +133,7 @@ func newTestServer(t *testing.T, handler http.Handler) string {
 func largeObject(t *testing.T) []byte {
 	t.Helper()
 	object := fullObject(0)
-	object.Spec.Config.Inline += strings.Repeat("# a line of a configuration\n", 130)
+	object.Spec.Config.Inline += strings.Repeat("# a line of a configuration\n", 160)
 	raw, err := json.Marshal(object)
 	if err != nil {
 		t.Fatal(err)

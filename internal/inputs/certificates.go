@@ -13,16 +13,6 @@ import (
 	"github.com/example/nginx-operator/pkg/reference"
 )
 
-// resolvedCertificates is the result for all Secrets of spec.tls.
-type resolvedCertificates struct {
-	// hash identifies the content of the Secrets. It is "" if the spec references none.
-	hash string
-	// usable are the certificates that nginx can use, and blockers the reasons why it cannot use
-	// the others.
-	usable   []operand.Certificate
-	blockers []failure.Failure
-}
-
 // temporaryCertificate ends the message about a missing Secret. An instance that answers the ACME
 // challenge for its own certificate has no Pod until the Secret exists, so without a temporary
 // certificate, cert-manager would never write it.
@@ -30,32 +20,31 @@ const temporaryCertificate = `; if cert-manager writes it after an HTTP-01 chall
 	`cert-manager.io/issue-temporary-certificate: "true" on the Certificate`
 
 // resolveCertificates reads the Secrets of spec.tls.
-func (r Resolver) resolveCertificates(ctx context.Context, object *v1alpha2.NginxOperator) (resolvedCertificates, error) {
-	var out resolvedCertificates
+func (r Resolver) resolveCertificates(ctx context.Context, object *v1alpha2.NginxOperator, to *resolution) error {
 	digests := map[string][]byte{}
 	for i, declared := range object.Spec.TLS {
 		path := operand.SpecPath.Child("tls").Index(i).Child("secretName")
-		source := named[corev1.Secret](object, declared.SecretName)
-		found, exists, err := reference.Derive(ctx, r.Secrets, "certificate", source, func() certificate { return certificateOf(source) })
+		conclusion, exists, err := r.certificate(ctx, object, declared.SecretName)
 		switch {
 		case err != nil:
-			return out, err
+			return err
 		case !exists:
 			blocker := notFound(path, "Secret", declared.SecretName)
 			blocker.Message += temporaryCertificate
-			out.blockers = append(out.blockers, blocker)
-		case found.problem != "":
-			message := fmt.Sprintf("%s: Secret %q %s", path, declared.SecretName, found.problem)
-			out.blockers = append(out.blockers, failure.Failure{Reason: found.reason, Message: message})
+			to.block(blocker)
+		case conclusion.problem != "":
+			message := fmt.Sprintf("%s: Secret %q %s", path, declared.SecretName, conclusion.problem)
+			to.block(failure.Failure{Reason: conclusion.reason, Message: message})
 		default:
-			out.usable = append(out.usable, operand.Certificate{Secret: declared.SecretName, Certificate: found.public})
+			usable := operand.Certificate{Secret: declared.SecretName, Certificate: conclusion.public}
+			to.in.Certificates = append(to.in.Certificates, usable)
 		}
-		digests[declared.SecretName] = []byte(found.digest)
+		digests[declared.SecretName] = []byte(conclusion.digest)
 	}
 	if len(digests) > 0 {
-		out.hash = operand.Digest(digests)
+		to.in.CertificatesHash = operand.Digest(digests)
 	}
-	return out, nil
+	return nil
 }
 
 // certificate is the conclusion about a Secret of spec.tls.
@@ -68,6 +57,14 @@ type certificate struct {
 	reason, problem string
 }
 
+// certificate reports whether a Secret exists, and whether nginx can use it.
+func (r Resolver) certificate(
+	ctx context.Context, object *v1alpha2.NginxOperator, name string,
+) (conclusion certificate, exists bool, err error) {
+	source := &corev1.Secret{ObjectMeta: referenced(object, name)}
+	return reference.Derive(ctx, r.Secrets, "certificate", source, func() certificate { return certificateOf(source) })
+}
+
 // certificateOf checks whether nginx can use a Secret. It accepts an expired certificate: nginx
 // serves it, and a blocked change would not renew it.
 func certificateOf(secret *corev1.Secret) certificate {
@@ -78,7 +75,7 @@ func certificateOf(secret *corev1.Secret) certificate {
 		}
 	}
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
-		if _, found := secret.Data[key]; !found {
+		if _, hasKey := secret.Data[key]; !hasKey {
 			return certificate{reason: v1alpha2.ReasonReferenceNotFound, problem: fmt.Sprintf("has no key %q: add it, or name another Secret", key)}
 		}
 	}

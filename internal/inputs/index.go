@@ -2,9 +2,11 @@ package inputs
 
 import (
 	"context"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,56 +26,101 @@ const (
 
 // Indexes returns ConfigMapIndex and SecretIndex with the functions that return the names.
 func Indexes() map[string]func(client.Object) []string {
-	return map[string]func(client.Object) []string{
-		ConfigMapIndex: indexOf(namedConfigMaps, func(needed cached.References) []string { return needed.ConfigMaps }),
-		SecretIndex:    indexOf(namedSecrets, cached.References.AllSecrets),
-	}
-}
-
-// indexOf returns a function that returns the names in a spec, or in a Pod template.
-func indexOf(ofSpec func(*v1alpha2.NginxOperatorSpec) []string, ofPods func(cached.References) []string) func(client.Object) []string {
-	return func(object client.Object) []string {
-		switch object := object.(type) {
-		case *v1alpha2.NginxOperator:
-			return ofSpec(&object.Spec)
-		case *appsv1.Deployment:
-			return ofPods(cached.ReferencesOf(&object.Spec.Template.Spec))
+	index := func(pick func(configMaps, secrets []string) []string) func(client.Object) []string {
+		return func(object client.Object) []string {
+			switch object := object.(type) {
+			case *v1alpha2.NginxOperator:
+				return pick(referencesOf(&object.Spec))
+			case *appsv1.Deployment:
+				needed := cached.ReferencesOf(&object.Spec.Template.Spec)
+				return pick(needed.ConfigMaps, needed.AllSecrets())
+			}
+			return nil
 		}
-		return nil
+	}
+	return map[string]func(client.Object) []string{
+		ConfigMapIndex: index(func(configMaps, _ []string) []string { return configMaps }),
+		SecretIndex:    index(func(_, secrets []string) []string { return secrets }),
 	}
 }
 
-// namedConfigMaps returns the names of all ConfigMaps that a spec references.
-func namedConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
-	var out []string
+// referencesOf returns the names of the ConfigMaps and Secrets that a spec references, each once.
+// The kubelet reads those of containers and volumes. The operator watches them because a Pod may
+// wait for a missing one.
+func referencesOf(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []string) {
 	if spec.Config != nil && spec.Config.ConfigMapRef != nil {
-		out = append(out, spec.Config.ConfigMapRef.Name)
+		configMaps = append(configMaps, spec.Config.ConfigMapRef.Name)
 	}
 	if spec.Content != nil {
-		out = append(out, spec.Content.ConfigMapRef.Name)
+		configMaps = append(configMaps, spec.Content.ConfigMapRef.Name)
 	}
 	for _, file := range spec.Files {
 		if file.ConfigMapRef != nil {
-			out = append(out, file.ConfigMapRef.Name)
+			configMaps = append(configMaps, file.ConfigMapRef.Name)
+		}
+		if file.SecretRef != nil {
+			secrets = append(secrets, file.SecretRef.Name)
 		}
 	}
-	configMaps, _ := workloadReferences(spec)
-	return append(out, configMaps...)
+	for _, tls := range spec.TLS {
+		secrets = append(secrets, tls.SecretName)
+	}
+	if spec.PodTemplate != nil {
+		for _, ref := range spec.PodTemplate.ImagePullSecrets {
+			secrets = append(secrets, ref.Name)
+		}
+	}
+
+	env := slices.Clone(spec.Env)
+	for _, container := range slices.Concat(spec.InitContainers, spec.Sidecars) {
+		env = append(env, container.Env...)
+	}
+	for _, variable := range env {
+		from := ptr.Deref(variable.ValueFrom, v1alpha2.EnvVarSource{})
+		if from.ConfigMapKeyRef != nil {
+			configMaps = append(configMaps, from.ConfigMapKeyRef.Name)
+		}
+		if from.SecretKeyRef != nil {
+			secrets = append(secrets, from.SecretKeyRef.Name)
+		}
+	}
+
+	for i := range spec.Volumes {
+		ofVolume, secretsOfVolume := volumeReferences(&spec.Volumes[i])
+		configMaps, secrets = append(configMaps, ofVolume...), append(secrets, secretsOfVolume...)
+	}
+	return distinct(configMaps), distinct(secrets)
 }
 
-// namedSecrets returns the names of all Secrets that a spec references.
-func namedSecrets(spec *v1alpha2.NginxOperatorSpec) []string {
-	var out []string
-	for _, tls := range spec.TLS {
-		out = append(out, tls.SecretName)
+// volumeReferences returns the names of the ConfigMaps and Secrets that a volume references.
+func volumeReferences(volume *v1alpha2.Volume) (configMaps, secrets []string) {
+	if volume.ConfigMap != nil {
+		configMaps = append(configMaps, volume.ConfigMap.Name)
 	}
-	for _, file := range spec.Files {
-		if file.SecretRef != nil {
-			out = append(out, file.SecretRef.Name)
+	if volume.Secret != nil {
+		secrets = append(secrets, volume.Secret.SecretName)
+	}
+	if volume.CSI != nil && volume.CSI.NodePublishSecretRef != nil {
+		secrets = append(secrets, volume.CSI.NodePublishSecretRef.Name)
+	}
+	if volume.Projected == nil {
+		return configMaps, secrets
+	}
+	for _, source := range volume.Projected.Sources {
+		if source.ConfigMap != nil {
+			configMaps = append(configMaps, source.ConfigMap.Name)
+		}
+		if source.Secret != nil {
+			secrets = append(secrets, source.Secret.Name)
 		}
 	}
-	_, secrets := workloadReferences(spec)
-	return append(out, secrets...)
+	return configMaps, secrets
+}
+
+// distinct returns the names in order, each once, or nil if there is none.
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Referrers returns a function that finds the NginxOperators that reference an object, or whose
@@ -100,10 +147,11 @@ func Referrers(reader client.Reader, index string) reference.Referrers {
 				}
 			}
 		}
-		var out []reconcile.Request
+		var requests []reconcile.Request
 		for _, name := range distinct(names) {
-			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: name}})
+			instance := types.NamespacedName{Namespace: key.Namespace, Name: name}
+			requests = append(requests, reconcile.Request{NamespacedName: instance})
 		}
-		return out
+		return requests
 	}
 }

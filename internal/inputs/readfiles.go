@@ -6,79 +6,95 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// named returns an empty object with a name, in the namespace of the NginxOperator.
-func named[T any, P interface {
-	*T
-	client.Object
-}](object *v1alpha2.NginxOperator, name string) P {
-	out := P(new(T))
-	out.SetNamespace(object.Namespace)
-	out.SetName(name)
-	return out
-}
-
 // ReadFiles returns a function that reads the files of resolved inputs. Files that an earlier
 // reconcile read are read again, because only their hash is remembered. The function returns a
 // conflict if they have changed since.
 func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) func(context.Context) (operand.Files, error) {
 	return func(ctx context.Context) (operand.Files, error) {
-		out := operand.Files{Config: in.Config.Files}
-		if out.Config == nil {
-			source, err := r.readConfigMap(ctx, object, object.Spec.Config.ConfigMapRef.Name)
+		files := operand.Files{Config: in.Config.Files}
+		if files.Config == nil {
+			source, servers, err := r.readServers(ctx, object)
 			if err != nil {
-				return operand.Files{}, err
+				return files, err
 			}
-			found, _ := r.render(object, source.Data[defaults.ConfigKey(object.Spec.Config.ConfigMapRef)])
-			if err := sameHash(source, found.Hash, in.Config.Hash); err != nil {
-				return operand.Files{}, err
+			rendered, _ := r.render(object, servers)
+			if err := sameHash(source, rendered.Hash, in.Config.Hash); err != nil {
+				return files, err
 			}
-			out.Config = found.Files
+			files.Config = rendered.Files
 		}
+
 		if in.Content != nil {
-			found := *in.Content
-			if found.Text == nil && found.Binary == nil {
+			content := *in.Content
+			if content.Text == nil && content.Binary == nil {
 				source, err := r.readConfigMap(ctx, object, object.Spec.Content.ConfigMapRef.Name)
 				if err != nil {
-					return operand.Files{}, err
+					return files, err
 				}
-				found = operand.NewContent(source)
-				if err := sameHash(source, found.Hash, in.Content.Hash); err != nil {
-					return operand.Files{}, err
+				content = operand.NewContent(source)
+				if err := sameHash(source, content.Hash, in.Content.Hash); err != nil {
+					return files, err
 				}
 			}
-			out.Text, out.Binary = found.Text, found.Binary
+			files.Text, files.Binary = content.Text, content.Binary
 		}
-		if in.Files != nil {
-			found, err := r.readDeclaredFiles(ctx, object, in)
-			if err != nil {
-				return operand.Files{}, err
-			}
-			out.FileText, out.FileBinary = found.Text, found.Binary
+
+		if in.Files == nil {
+			return files, nil
 		}
-		return out, nil
+		declared, err := r.readDeclaredFiles(ctx, object, in)
+		files.FileText, files.FileBinary = declared.Text, declared.Binary
+		return files, err
 	}
+}
+
+// readDeclaredFiles reads the files of spec.files from ConfigMaps. It returns a conflict if they
+// have changed since their hash was computed.
+func (r Resolver) readDeclaredFiles(
+	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
+) (operand.Content, error) {
+	texts := map[string][]byte{}
+	var source *corev1.ConfigMap
+	for _, file := range object.Spec.Files {
+		if file.ConfigMapRef == nil {
+			continue
+		}
+		var err error
+		if source, err = r.readConfigMap(ctx, object, file.ConfigMapRef.Name); err != nil {
+			return operand.Content{}, err
+		}
+		texts[file.Path], _ = operand.KeyOf(source, file.ConfigMapRef.Key)
+	}
+	files := operand.NewDeclaredFiles(texts)
+	return files, sameHash(source, files.Hash, in.Files.Hash)
+}
+
+// readServers reads the server blocks of a ConfigMap.
+func (r Resolver) readServers(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.ConfigMap, string, error) {
+	ref := object.Spec.Config.ConfigMapRef
+	source, err := r.readConfigMap(ctx, object, ref.Name)
+	return source, source.Data[defaults.ConfigKey(ref)], err
 }
 
 // readConfigMap reads a ConfigMap. It returns a conflict if the ConfigMap no longer exists.
 func (r Resolver) readConfigMap(ctx context.Context, object *v1alpha2.NginxOperator, name string) (*corev1.ConfigMap, error) {
-	source := named[corev1.ConfigMap](object, name)
-	found, err := r.ConfigMaps.Read(ctx, source)
-	if err == nil && !found {
+	source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
+	exists, err := r.ConfigMaps.Read(ctx, source)
+	if err == nil && !exists {
 		err = changedSince(source)
 	}
 	return source, err
 }
 
 // sameHash returns a conflict if two hashes differ.
-func sameHash(source *corev1.ConfigMap, now, before string) error {
-	if now != before {
+func sameHash(source *corev1.ConfigMap, current, remembered string) error {
+	if current != remembered {
 		return changedSince(source)
 	}
 	return nil

@@ -2,16 +2,9 @@ package inputs
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -55,19 +49,11 @@ func newResolver(t *testing.T, read func(client.Object) error, objects ...client
 	follow := func(kind, resource string) *reference.Tracker {
 		var known []runtime.Object
 		for _, object := range objects {
-			switch object.(type) {
-			case *corev1.ConfigMap:
-				if kind != "ConfigMap" {
-					continue
-				}
-			case *corev1.Secret:
-				if kind != "Secret" {
-					continue
-				}
+			if _, isSecret := object.(*corev1.Secret); isSecret == (kind == "Secret") {
+				partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
+				partial.Namespace, partial.Name, partial.ResourceVersion = object.GetNamespace(), object.GetName(), "999"
+				known = append(known, partial)
 			}
-			partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
-			partial.Namespace, partial.Name, partial.ResourceVersion = object.GetNamespace(), object.GetName(), "999"
-			known = append(known, partial)
 		}
 		cluster := metadatafake.NewSimpleMetadataClient(scheme, known...)
 		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader, nil)
@@ -99,23 +85,11 @@ func newSecret(name string, data map[string][]byte) *corev1.Secret {
 // newCertificate returns the data of a Secret of type kubernetes.io/tls.
 func newCertificate(t *testing.T) map[string][]byte {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("web.example.com", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"web.example.com"}, NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string][]byte{
-		corev1.TLSCertKey:       pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
-		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	}
+	return map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}
 }
 
 const goodConfig = "server {\n    listen 8080;\n    return 200;\n}\n"
@@ -147,146 +121,125 @@ func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
 }
 
 // TestBlockers verifies that blockers are in the order of the fields, and that each has the field,
-// the object, the problem, and the remedy.
+// the object, the problem, and the remedy. The second reconcile reads nothing.
 func TestBlockers(t *testing.T) {
-	const temporary = `; if cert-manager writes it after an HTTP-01 challenge that this instance answers, set the annotation ` +
-		`cert-manager.io/issue-temporary-certificate: "true" on the Certificate`
+	const (
+		absent    = " does not exist in this namespace: create it, or name another"
+		temporary = `; if cert-manager writes it after an HTTP-01 challenge that this instance answers, set the annotation ` +
+			`cert-manager.io/issue-temporary-certificate: "true" on the Certificate`
+		ofConfig = "InvalidConfiguration spec.config.configMapRef"
+		shopTLS  = `spec.tls[0].secretName: Secret "shop-tls"`
+		mask     = "has a *, which this release does not support"
+	)
+	type changes = []func(*v1alpha2.NginxOperatorSpec)
 	good, other := newCertificate(t), newCertificate(t)
-	opaque := newSecret("shop-tls", good)
+	servers := func(text string) []client.Object {
+		return []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": text})}
+	}
+	shop := func(certificate, key []byte) []client.Object {
+		return []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": certificate, "tls.key": key})}
+	}
+	opaque, half := newSecret("shop-tls", good), newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"]})
 	opaque.Type = corev1.SecretTypeOpaque
+
 	for name, test := range map[string]struct {
-		change  []func(*v1alpha2.NginxOperatorSpec)
+		change  changes
 		objects []client.Object
 		want    []string
 	}{
 		"nothing named": {},
 		"all is there": {
-			change: []func(*v1alpha2.NginxOperatorSpec){configFrom(""), contentFrom("pages"), certificateFrom("shop-tls")},
-			objects: []client.Object{
-				newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}), newConfigMap("pages", nil), newSecret("shop-tls", good),
-			},
+			change:  changes{configFrom(""), contentFrom("pages"), certificateFrom("shop-tls")},
+			objects: append(servers(goodConfig), newConfigMap("pages", nil), newSecret("shop-tls", good)),
 		},
 		"nothing is there": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("a", "b"), contentFrom("pages"), configFrom("")},
-			objects: []client.Object{newSecret("servers", nil), newConfigMap("a", nil)},
+			change: changes{certificateFrom("a", "b"), contentFrom("pages"), configFrom("")},
 			want: []string{
-				`ReferenceNotFound spec.config.configMapRef.name: ConfigMap "servers" does not exist in this namespace: create it, or name another`,
-				`ReferenceNotFound spec.content.configMapRef.name: ConfigMap "pages" does not exist in this namespace: create it, or name another`,
-				`ReferenceNotFound spec.tls[0].secretName: Secret "a" does not exist in this namespace: create it, or name another` + temporary,
-				`ReferenceNotFound spec.tls[1].secretName: Secret "b" does not exist in this namespace: create it, or name another` + temporary,
+				`ReferenceNotFound spec.config.configMapRef.name: ConfigMap "servers"` + absent,
+				`ReferenceNotFound spec.content.configMapRef.name: ConfigMap "pages"` + absent,
+				`ReferenceNotFound spec.tls[0].secretName: Secret "a"` + absent + temporary,
+				`ReferenceNotFound spec.tls[1].secretName: Secret "b"` + absent + temporary,
 			},
 		},
-		"no such key": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("web.conf")},
-			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": goodConfig})},
+		"objects of the other kind": {
+			change: changes{certificateFrom("servers"), contentFrom("shop-tls")}, objects: append(servers(""), opaque),
 			want: []string{
-				`ReferenceNotFound spec.config.configMapRef.key: ConfigMap "servers" has no key "web.conf" in its data: add it, or name another key`,
+				`ReferenceNotFound spec.content.configMapRef.name: ConfigMap "shop-tls"` + absent,
+				`ReferenceNotFound spec.tls[0].secretName: Secret "servers"` + absent + temporary,
 			},
 		},
+		"no such key": {change: changes{configFrom("web.conf")}, objects: servers(goodConfig), want: []string{
+			`ReferenceNotFound spec.config.configMapRef.key: ConfigMap "servers" has no key "web.conf" in its data: ` +
+				"add it, or name another key",
+		}},
 		"a mask": { // the spec has an error for it
-			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("*.conf"), fileFrom("*")},
-			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": goodConfig})},
+			change: changes{configFrom("*.conf"), fileFrom("*")}, objects: servers(goodConfig),
 			want: []string{
-				`InvalidConfiguration spec.config.configMapRef.key: Invalid value: "*.conf": has a *, which this release does not support`,
-				`InvalidConfiguration spec.files[0].configMapRef.key: Invalid value: "*": has a *, which this release does not support`,
+				ofConfig + `.key: Invalid value: "*.conf": ` + mask,
+				`InvalidConfiguration spec.files[0].configMapRef.key: Invalid value: "*": ` + mask,
 			},
 		},
-		"an empty configuration": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("")},
-			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": ""})},
-			want: []string{
-				`InvalidConfiguration spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": it is empty: ` +
-					`write a server block, or remove spec.config`,
-			},
-		},
+		"an empty configuration": {change: changes{configFrom("")}, objects: servers(""), want: []string{
+			ofConfig + `: ConfigMap "servers", key "nginx.conf": it is empty: write a server block, or remove spec.config`,
+		}},
 		"a configuration that nginx refuses": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){configFrom("")},
-			objects: []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": "server {\n    listen 8080;\n    lissten 1;\n}\n"})},
-			want:    []string{`InvalidConfiguration spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: lissten: `},
+			change: changes{configFrom("")}, objects: servers("server {\n    listen 8080;\n    lissten 1;\n}\n"),
+			want: []string{ofConfig + `: ConfigMap "servers", key "nginx.conf": line 3: lissten: `},
 		},
 		"a Secret of another type": {
-			change: []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")}, objects: []client.Object{opaque},
+			change: changes{certificateFrom("shop-tls")}, objects: []client.Object{opaque},
 			want: []string{
-				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" has type Opaque: ` +
-					`make it again with type kubernetes.io/tls, or name another`,
+				"InvalidReference " + shopTLS + " has type Opaque: make it again with type kubernetes.io/tls, or name another",
 			},
 		},
 		"a Secret without a key": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
-			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"]})},
-			want:    []string{`ReferenceNotFound spec.tls[0].secretName: Secret "shop-tls" has no key "tls.key": add it, or name another Secret`},
+			change: changes{certificateFrom("shop-tls")}, objects: []client.Object{half},
+			want: []string{"ReferenceNotFound " + shopTLS + ` has no key "tls.key": add it, or name another Secret`},
 		},
 		"a certificate of another key": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
-			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": other["tls.key"]})},
+			change: changes{certificateFrom("shop-tls")}, objects: shop(good["tls.crt"], other["tls.key"]),
 			want: []string{
-				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use ` +
-					`(the certificate and the key cannot be read, or do not belong together): put`,
-			},
-		},
-		"a certificate that is none": {
-			change:  []func(*v1alpha2.NginxOperatorSpec){certificateFrom("shop-tls")},
-			objects: []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": []byte("x"), "tls.key": good["tls.key"]})},
-			want: []string{
-				`InvalidReference spec.tls[0].secretName: Secret "shop-tls" holds no certificate that nginx could use ` +
-					`(there is no CERTIFICATE in PEM form): put`,
+				"InvalidReference " + shopTLS + " holds no certificate that nginx could use " +
+					"(the certificate and the key cannot be read, or do not belong together): put",
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, reads := newResolver(t, asRead, test.objects...)
 			object := fixture.NewObject(test.change...)
-			var first int
-			for reconcile := range 2 {
-				_, blockers, err := r.Resolve(t.Context(), object, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(blockers) != len(test.want) {
-					t.Fatalf("%d blockers, want %d: %v", len(blockers), len(test.want), blockers)
-				}
-				for i, blocker := range blockers {
-					if got := blocker.Reason + " " + blocker.Message; !strings.HasPrefix(got, test.want[i]) {
-						t.Errorf("got  %s\nwant %s", got, test.want[i])
-					}
-				}
-				if reconcile == 0 {
-					first = reads()
+			_, blockers, err := r.Resolve(t.Context(), object, nil)
+			if err != nil || len(blockers) != len(test.want) {
+				t.Fatalf("%d blockers, want %d: %v, %v", len(blockers), len(test.want), blockers, err)
+			}
+			for i, blocker := range blockers {
+				if text := blocker.Reason + " " + blocker.Message; !strings.HasPrefix(text, test.want[i]) {
+					t.Errorf("got  %s\nwant %s", text, test.want[i])
 				}
 			}
-			if reads() != first && name != "nothing is there" {
-				t.Errorf("the first reconcile read %d objects, the second %d more", first, reads()-first)
+
+			first := reads()
+			if _, _, err := r.Resolve(t.Context(), object, nil); err != nil || reads() != first {
+				t.Errorf("the first reconcile read %d objects, the second %d more, %v", first, reads()-first, err)
 			}
 		})
 	}
 }
 
-// TestUnreadableSpec verifies that a spec that cannot be read completely is blocked. Once it is
-// complete, the configuration is checked.
-func TestUnreadableSpec(t *testing.T) {
-	r, _ := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
-		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
-	object := fixture.NewObject(configFrom(""))
+// TestSpecBlockers verifies that a spec that cannot be read completely is blocked, and that a spec
+// with refused values is blocked by these alone. No configuration is rendered from either.
+func TestSpecBlockers(t *testing.T) {
+	r, _ := newResolver(t, asRead, newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
+	refused := failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: "spec.replicas: Invalid value"}
+	object := fixture.NewObject(configFrom(""), func(s *v1alpha2.NginxOperatorSpec) { s.Image = ":" })
 	object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
-	_, blockers, err := r.Resolve(t.Context(), object, nil)
-	if err != nil || len(blockers) != 1 || blockers[0].Reason != v1alpha2.ReasonInvalidConfiguration {
-		t.Errorf("blockers %v, %v", blockers, err)
-	}
-	object.Annotations = nil
-	if in, blockers, err := r.Resolve(t.Context(), object, nil); err != nil || len(blockers) != 0 || in.Config.Hash == "" {
+	in, blockers, err := r.Resolve(t.Context(), object, []failure.Failure{refused})
+	if err != nil || len(blockers) != 2 || blockers[1] != refused || in.Config.Hash != "" {
 		t.Errorf("hash %q, blockers %v, %v", in.Config.Hash, blockers, err)
 	}
-}
 
-// TestRefusedSpecIsNotValidated verifies that a spec with refused values is blocked by these alone,
-// and that no configuration is rendered from it.
-func TestRefusedSpecIsNotValidated(t *testing.T) {
-	r, _ := newResolver(t, func(client.Object) error { return nil })
-	refused := []failure.Failure{{Reason: v1alpha2.ReasonInvalidConfiguration, Message: "spec.replicas: Invalid value"}}
-	object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) { s.Image = ":" })
-	in, blockers, err := r.Resolve(t.Context(), object, refused)
-	if diff := gocmp.Diff(refused, blockers); diff != "" || err != nil || in.Config.Hash != "" {
-		t.Errorf("hash %q, error %v, blockers:\n%s", in.Config.Hash, err, diff)
+	object.Annotations, object.Spec.Image = nil, ""
+	if in, blockers, err := r.Resolve(t.Context(), object, nil); err != nil || len(blockers) != 0 || in.Config.Hash == "" {
+		t.Errorf("hash %q, blockers %v, %v", in.Config.Hash, blockers, err)
 	}
 }
 

@@ -20,9 +20,9 @@ import (
 
 // Decider decides which declaration of an object is applied, and evaluates its rollout.
 type Decider struct {
-	Inputs inputs.Resolver
-	Live   live.State
-	Store  revision.Store
+	Resolver inputs.Resolver
+	Live     live.State
+	Store    revision.Store
 	// Fleet admits objects to the rollout of a release. If it is nil, no object needs a slot.
 	Fleet *fleet.Gate
 	// Missing has the reason for each optional kind that is not installed.
@@ -134,7 +134,7 @@ func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, dec
 		failed = nil
 	}
 	if failed != nil {
-		mended, err := r.Inputs.IsMended(ctx, object, failed)
+		mended, err := r.Resolver.IsMended(ctx, object, failed)
 		if err != nil {
 			return Decision{}, err
 		}

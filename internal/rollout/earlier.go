@@ -125,7 +125,7 @@ func (r Decider) failedLast(ctx context.Context, object *v1alpha2.NginxOperator)
 		return nil, nil
 	}
 	failed := &all[len(all)-1]
-	if mended, err := r.Inputs.IsMended(ctx, object, failed); err != nil || mended {
+	if mended, err := r.Resolver.IsMended(ctx, object, failed); err != nil || mended {
 		return nil, err
 	}
 	return failed, nil
@@ -166,7 +166,7 @@ func (r Decider) withSecrets(ctx context.Context, object *v1alpha2.NginxOperator
 	if deployment == nil {
 		return d, errors.New("failed to apply what was declared before: it has no Deployment")
 	}
-	in, blockers, err := r.Inputs.SecretsOf(ctx, object, &deployment.Spec.Template)
+	in, blockers, err := r.Resolver.SecretsOf(ctx, object, &deployment.Spec.Template)
 	if err != nil {
 		return d, err
 	}

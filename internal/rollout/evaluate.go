@@ -88,7 +88,7 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 	if !ok {
 		return cause.Reason, nil
 	}
-	exists, err := r.Inputs.Exists(ctx, object, missing)
+	exists, err := r.Resolver.Exists(ctx, object, missing)
 	if err != nil || exists {
 		return cause.Reason, err
 	}

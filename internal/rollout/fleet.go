@@ -63,7 +63,7 @@ func (r Decider) slotOfRetry(
 	if failed == nil {
 		return fleet.Outside, nil, nil
 	}
-	if mended, err := r.Inputs.IsMended(ctx, object, failed); err != nil || mended {
+	if mended, err := r.Resolver.IsMended(ctx, object, failed); err != nil || mended {
 		return fleet.Outside, nil, err
 	}
 	again := FailedOf(&object.Status, declared.Change)

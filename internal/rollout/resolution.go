@@ -37,7 +37,7 @@ type Resolution struct {
 // resolution of its spec. It returns an error if an object cannot be read.
 func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*revision.Declaration, Resolution, error) {
 	found := r.ratchet(object)
-	in, invalid, err := r.Inputs.Resolve(ctx, object, found.Invalid)
+	in, invalid, err := r.Resolver.Resolve(ctx, object, found.Invalid)
 	found.Invalid, found.Resolved = invalid, err == nil
 	found.Certificates, found.CertificatesHash = in.Certificates, in.CertificatesHash
 	if err != nil || len(invalid) > 0 {
@@ -72,7 +72,7 @@ func (r Decider) render(object *v1alpha2.NginxOperator, in operand.Inputs, suffi
 	in.Suffix = cmp.Or(suffix, operand.SuffixOf(in.Deployment))
 	out := &revision.Declaration{
 		Generation: object.Generation, Object: object, Inputs: in,
-		Content: revision.NewContent(object, in, r.Inputs.ReadFiles(object, in)),
+		Content: revision.NewContent(object, in, r.Resolver.ReadFiles(object, in)),
 	}
 	if out.Children, err = operand.Children(object, in); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (r Decider) ratchet(object *v1alpha2.NginxOperator) Resolution {
 	before := object.Status.AcceptedValues
 	isFirst := len(before) == 0 && r.Live.Deployment() != nil && object.Status.ObservedGeneration == object.Generation &&
 		wasApplied(&object.Status)
-	for _, refusal := range r.Inputs.Refusals(object) {
+	for _, refusal := range r.Resolver.Refusals(object) {
 		switch hash := operand.ShortHash(refusal.Key()); {
 		case isFirst || slices.Contains(before, hash):
 			out.Outdated = append(out.Outdated, refusal.Err)

@@ -4,8 +4,10 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
@@ -36,24 +39,7 @@ const (
 	maxCost = celconfig.RuntimeCELCostBudget / 10
 )
 
-// properties is the schema of a v1alpha2 spec.
-var properties = sync.OnceValues(func() (*apiextensions.JSONSchemaProps, error) {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(crd.NginxOperators, definition); err != nil {
-		return nil, fmt.Errorf("failed to read the CRD: %w", err)
-	}
-	for _, version := range definition.Spec.Versions {
-		if version.Name != v1alpha2.GroupVersion.Version {
-			continue
-		}
-		spec := version.Schema.OpenAPIV3Schema.Properties["spec"]
-		out := &apiextensions.JSONSchemaProps{}
-		return out, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&spec, out, nil)
-	}
-	return nil, fmt.Errorf("the CRD has no version %s", v1alpha2.GroupVersion.Version)
-})
-
-// compiled is the schema with what validates it.
+// compiled is the schema of a v1alpha2 spec, with what validates it.
 type compiled struct {
 	structural *structuralschema.Structural
 	types      validation.SchemaValidator
@@ -62,8 +48,19 @@ type compiled struct {
 
 // compile compiles the schema and its CEL rules, which takes a tenth of a second and 6 MiB.
 var compile = sync.OnceValues(func() (compiled, error) {
-	schema, err := properties()
-	if err != nil {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(crd.NginxOperators, definition); err != nil {
+		return compiled{}, fmt.Errorf("failed to read the CRD: %w", err)
+	}
+	var spec apiextensionsv1.JSONSchemaProps
+	for _, version := range definition.Spec.Versions {
+		if version.Name == v1alpha2.GroupVersion.Version {
+			spec = version.Schema.OpenAPIV3Schema.Properties["spec"]
+		}
+	}
+
+	schema := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&spec, schema, nil); err != nil {
 		return compiled{}, err
 	}
 	structural, err := structuralschema.NewStructural(schema)
@@ -83,11 +80,15 @@ func Violations(spec map[string]any, path *field.Path) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.InternalError(path, err)}
 	}
-	if err := tooMany(spec, path); err != nil {
+	if err := tooMany(spec, schema.structural, path); err != nil {
 		return field.ErrorList{err, incomplete(path)}
 	}
-	object := withoutNulls(spec).(map[string]any)
+
+	object := map[string]any{}
+	maps.Copy(object, runtime.DeepCopyJSON(spec))
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, schema.structural)
 	defaulting.Default(object, schema.structural)
+
 	errs := validation.ValidateCustomResource(path, object, schema.types)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(path, schema.structural, object)...)
 	broken, budget := schema.rules.Validate(context.Background(), path, schema.structural, object, nil, maxCost)
@@ -105,11 +106,7 @@ func incomplete(path *field.Path) *field.Error {
 
 // tooMany returns an error if a list has more elements than the schema allows, or if the spec has
 // too many values. Otherwise it returns nil.
-func tooMany(spec map[string]any, path *field.Path) *field.Error {
-	schema, err := properties()
-	if err != nil {
-		return field.InternalError(path, err)
-	}
+func tooMany(spec map[string]any, schema *structuralschema.Structural, path *field.Path) *field.Error {
 	values := 0
 	if err := longList(spec, schema, path, &values); err != nil {
 		return err
@@ -121,59 +118,36 @@ func tooMany(spec map[string]any, path *field.Path) *field.Error {
 }
 
 // longList returns an error for the first list of a value that is longer than its schema allows. It
-// adds the number of visited values to values.
-func longList(value any, schema *apiextensions.JSONSchemaProps, path *field.Path, values *int) *field.Error {
+// adds the number of visited values to values. Unknown fields have no schema.
+func longList(value any, schema *structuralschema.Structural, path *field.Path, values *int) *field.Error {
 	if *values++; *values > maxValues {
 		return nil
 	}
+	schema = cmp.Or(schema, &structuralschema.Structural{})
+
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			below := &apiextensions.JSONSchemaProps{}
-			if property, found := schema.Properties[name]; found {
+			var below *structuralschema.Structural
+			if property, isKnown := schema.Properties[name]; isKnown {
 				below = &property
-			} else if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
-				below = schema.AdditionalProperties.Schema
+			} else if schema.AdditionalProperties != nil {
+				below = schema.AdditionalProperties.Structural
 			}
 			if err := longList(inner, below, path.Child(name), values); err != nil {
 				return err
 			}
 		}
 	case []any:
-		if schema.MaxItems != nil && int64(len(value)) > *schema.MaxItems {
-			return field.TooMany(path, len(value), int(*schema.MaxItems))
-		}
-		below := &apiextensions.JSONSchemaProps{}
-		if schema.Items != nil && schema.Items.Schema != nil {
-			below = schema.Items.Schema
+		limits := schema.ValueValidation
+		if limits != nil && limits.MaxItems != nil && int64(len(value)) > *limits.MaxItems {
+			return field.TooMany(path, len(value), int(*limits.MaxItems))
 		}
 		for i, inner := range value {
-			if err := longList(inner, below, path.Index(i), values); err != nil {
+			if err := longList(inner, schema.Items, path.Index(i), values); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// withoutNulls returns a copy of a value without null fields. Required fields of Go types encode as
-// null if they are empty.
-func withoutNulls(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(value))
-		for name, inner := range value {
-			if inner != nil {
-				out[name] = withoutNulls(inner)
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(value))
-		for i := range value {
-			out[i] = withoutNulls(value[i])
-		}
-		return out
-	}
-	return value
 }

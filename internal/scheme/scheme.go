@@ -17,12 +17,8 @@ import (
 // New returns a scheme with all types that the operator reads or writes.
 func New() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(operatorv2.AddToScheme(scheme))
-	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
-	utilruntime.Must(gatewayv1.Install(scheme))
-	utilruntime.Must(monitoringv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha2.AddToScheme(scheme))
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, operatorv2.AddToScheme, apiextensionsv1.AddToScheme,
+		gatewayv1.Install, monitoringv1.AddToScheme, v1alpha1.AddToScheme, v1alpha2.AddToScheme)
+	utilruntime.Must(builder.AddToScheme(scheme))
 	return scheme
 }

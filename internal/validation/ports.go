@@ -12,15 +12,14 @@ import (
 
 // numbers are the used ports of the Service and of nginx, with the fields that use them.
 type numbers struct {
-	errs    field.ErrorList
-	service map[int32]string
-	listens map[int32]string
+	errs             field.ErrorList
+	service, listens map[int32]string
 }
 
 // take adds a port of the Service and the port on which nginx listens for it. label is the field
 // that has the port of the Service.
 func (n *numbers) take(port int32, targetPort *int32, at *field.Path, label string) {
-	if by, found := n.service[port]; found {
+	if by, isTaken := n.service[port]; isTaken {
 		n.errs = append(n.errs, field.Invalid(at.Child("port"), port,
 			fmt.Sprintf("%s already has this port; choose another port", by)))
 		return
@@ -31,7 +30,7 @@ func (n *numbers) take(port int32, targetPort *int32, at *field.Path, label stri
 	if targetPort != nil {
 		listens, from, label = *targetPort, at.Child("targetPort"), at.Child("targetPort").String()
 	}
-	if by, found := n.listens[listens]; found {
+	if by, isTaken := n.listens[listens]; isTaken {
 		n.errs = append(n.errs, field.Invalid(from, listens, fmt.Sprintf("nginx already listens on it for %s; choose another targetPort", by)))
 		return
 	}
@@ -42,7 +41,6 @@ func (n *numbers) take(port int32, targetPort *int32, at *field.Path, label stri
 // change a port, and never sees the schema's rules of v1alpha2.
 func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	taken := numbers{service: map[int32]string{}, listens: map[int32]string{}}
-
 	for i, port := range defaults.Ports(spec) {
 		at := path.Child("ports").Index(i)
 		label := at.Child("port").String()
@@ -56,42 +54,27 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 		}
 	}
 
-	taken.certificates(spec, path.Child("tls"))
-	return taken.errs
-}
-
-// certificates adds the ports of certificates. With spec.config, several certificates can share a
-// port, because its servers select by name.
-func (n *numbers) certificates(spec *v1alpha2.NginxOperatorSpec, path *field.Path) {
-	first := map[int32]v1alpha2.TLS{}
+	nodePorts := map[int32]*int32{} // by the port of the first certificate on it
 	for i, tls := range defaults.TLS(spec) {
-		at := path.Index(i)
+		at := path.Child("tls").Index(i)
 		if tls.Port == nil {
 			continue
 		}
-
-		if shared, found := first[*tls.Port]; found && spec.Config != nil {
-			n.share(shared, tls, at)
+		// With spec.config, certificates can share a port, because its servers select by name.
+		if nodePort, isShared := nodePorts[*tls.Port]; isShared && spec.Config != nil {
+			if tls.NodePort != nil && *tls.NodePort != ptr.Deref(nodePort, 0) {
+				taken.errs = append(taken.errs, field.Invalid(at.Child("nodePort"), *tls.NodePort,
+					"only the first certificate on a port can set nodePort; move nodePort to the first certificate"))
+			}
 			continue
 		}
 
-		first[*tls.Port] = tls
+		nodePorts[*tls.Port] = tls.NodePort
 		label := at.Child("port").String()
 		if spec.TLS[i].Port == nil {
 			label = "the default of " + label
 		}
-		n.take(*tls.Port, tls.TargetPort, at, label)
+		taken.take(*tls.Port, tls.TargetPort, at, label)
 	}
-}
-
-// share compares a certificate with the first certificate on the same port.
-func (n *numbers) share(first, tls v1alpha2.TLS, at *field.Path) {
-	if defaults.TLSListens(first) != defaults.TLSListens(tls) {
-		n.errs = append(n.errs, field.Invalid(at.Child("targetPort"), defaults.TLSListens(tls), fmt.Sprintf(
-			"certificates with the same port must have the same targetPort, which is %d for the first certificate", defaults.TLSListens(first))))
-	}
-	if tls.NodePort != nil && *tls.NodePort != ptr.Deref(first.NodePort, 0) {
-		n.errs = append(n.errs, field.Invalid(at.Child("nodePort"), *tls.NodePort,
-			"only the first certificate on a port can set nodePort; move nodePort to the first certificate"))
-	}
+	return taken.errs
 }

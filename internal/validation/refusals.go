@@ -42,16 +42,16 @@ func Complete(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorLis
 // Pod into an emptyDir. The schema only rejects a second source, so that a later release can add
 // sources (docs/adr/0052-rules-are-frozen.md).
 func withoutSource(volumes []v1alpha2.Volume, path *field.Path) []ratchet.Refusal {
-	var out []ratchet.Refusal
+	var refusals []ratchet.Refusal
 	for i := range volumes[:min(len(volumes), maxVolumes)] {
 		volume := &volumes[i]
 		hasSource := volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil ||
 			volume.CSI != nil || volume.DownwardAPI != nil || volume.Projected != nil
 		if !hasSource {
-			out = append(out, ratchet.Refusal{Err: field.Required(path.Index(i), noSource), Value: volume.Name})
+			refusals = append(refusals, ratchet.Refusal{Err: field.Required(path.Index(i), noSource), Value: volume.Name})
 		}
 	}
-	return out
+	return refusals
 }
 
 // valid has the SHA-256 hashes of recent specs without violations. Each reconcile validates a spec,
@@ -61,9 +61,12 @@ var valid = lru.New(1024)
 // violations returns the violations of the schema. The value of a violated CEL rule about several
 // fields is their object or list.
 func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Refusal {
+	unreadable := func(err error) []ratchet.Refusal {
+		return []ratchet.Refusal{{Err: field.InternalError(path, fmt.Errorf("failed to read the spec: %w", err))}}
+	}
 	raw, err := json.Marshal(spec)
 	if err != nil {
-		return unreadable(path, err)
+		return unreadable(err)
 	}
 	hash := sha256.Sum256(raw)
 	if _, known := valid.Get(hash); known {
@@ -74,19 +77,19 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 	}
 	fields := map[string]any{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil {
-		return unreadable(path, err)
+		return unreadable(err)
 	}
 
-	var out []ratchet.Refusal
+	var refusals []ratchet.Refusal
 	for _, err := range schema.Violations(fields, path) {
 		value := fmt.Sprintf("%#v", valueAt(fields, strings.TrimPrefix(err.Field, path.String())))
 		err.BadValue, err.Detail = field.OmitValueType{}, bounded(err.Detail)
-		out = append(out, ratchet.Refusal{Err: err, Value: value})
+		refusals = append(refusals, ratchet.Refusal{Err: err, Value: value})
 	}
-	if len(out) == 0 {
+	if len(refusals) == 0 {
 		valid.Add(hash, nil)
 	}
-	return out
+	return refusals
 }
 
 // valueAt returns the value of a field below a value, or the innermost value that has the field in
@@ -107,8 +110,4 @@ func valueAt(value any, path string) any {
 		}
 	}
 	return value
-}
-
-func unreadable(path *field.Path, err error) []ratchet.Refusal {
-	return []ratchet.Refusal{{Err: field.InternalError(path, fmt.Errorf("failed to read the spec: %w", err))}}
 }

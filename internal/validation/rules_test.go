@@ -23,19 +23,7 @@ func TestRulesOnTheOldestKubernetes(t *testing.T) {
 	var csv struct {
 		Spec struct{ MinKubeVersion string }
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	for file, into := range map[string]any{
-		"../../config/manifests/bases/nginx-operator.clusterserviceversion.yaml": &csv,
-		"../../config/crd/bases/operator.example.com_nginxoperators.yaml":        crd,
-	} {
-		raw, err := os.ReadFile(file) //nolint:gosec // a file of the repository
-		if err == nil {
-			err = yaml.Unmarshal(raw, into)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	readYAML(t, "../../config/manifests/bases/nginx-operator.clusterserviceversion.yaml", &csv)
 	oldest, err := version.ParseGeneric(csv.Spec.MinKubeVersion)
 	if err != nil {
 		t.Fatal(err)
@@ -45,17 +33,14 @@ func TestRulesOnTheOldestKubernetes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	count := 0
-	for _, served := range crd.Spec.Versions {
-		schematest.Each(served.Schema.OpenAPIV3Schema, served.Name, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
-			for _, rule := range schema.XValidations {
-				count++
-				if _, issues := env.Compile(rule.Rule); issues.Err() != nil {
-					t.Errorf("%s: Kubernetes %s does not take %s\n%v", path, csv.Spec.MinKubeVersion, strings.TrimSpace(rule.Rule), issues.Err())
-				}
-			}
-		})
-	}
+	eachRule(t, func(path string, rule apiextensionsv1.ValidationRule) {
+		count++
+		if _, issues := env.Compile(rule.Rule); issues.Err() != nil {
+			t.Errorf("%s: Kubernetes %s does not take %s\n%v", path, csv.Spec.MinKubeVersion, strings.TrimSpace(rule.Rule), issues.Err())
+		}
+	})
 	if count < 20 {
 		t.Errorf("only %d rules were found", count)
 	}
@@ -72,22 +57,35 @@ func TestEveryRuleIsTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile("../../config/crd/bases/operator.example.com_nginxoperators.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	eachRule(t, func(path string, rule apiextensionsv1.ValidationRule) {
+		isElsewhere := slices.ContainsFunc(elsewhere, func(prefix string) bool { return strings.HasPrefix(rule.Message, prefix) })
+		if !isElsewhere && !strings.Contains(string(refusals), rule.Message) {
+			t.Errorf("%s: no test sees %q", path, rule.Message)
+		}
+	})
+}
+
+// eachRule calls do for each rule of the CRD.
+func eachRule(t *testing.T, do func(path string, rule apiextensionsv1.ValidationRule)) {
+	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(raw, crd); err != nil {
-		t.Fatal(err)
-	}
+	readYAML(t, "../../config/crd/bases/operator.example.com_nginxoperators.yaml", crd)
 	for _, served := range crd.Spec.Versions {
 		schematest.Each(served.Schema.OpenAPIV3Schema, served.Name, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
 			for _, rule := range schema.XValidations {
-				isElsewhere := slices.ContainsFunc(elsewhere, func(prefix string) bool { return strings.HasPrefix(rule.Message, prefix) })
-				if !isElsewhere && !strings.Contains(string(refusals), rule.Message) {
-					t.Errorf("%s: no test sees %q", path, rule.Message)
-				}
+				do(path, rule)
 			}
 		})
+	}
+}
+
+func readYAML(t *testing.T, file string, into any) {
+	t.Helper()
+	raw, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+	if err == nil {
+		err = yaml.Unmarshal(raw, into)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -7,11 +7,11 @@ package validation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/nginxconf"
@@ -31,43 +31,32 @@ const maxJudgedValues = 1_024
 // Spec returns the errors of a spec that the schema does not have. path is the path of the spec in
 // its object.
 func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	errs := validateSize(spec, path)
-	if len(errs) > 0 {
+	if errs := validateSize(spec, path); len(errs) > 0 {
 		return errs
 	}
-	errs = append(errs, validateImage(spec.Image, path.Child("image"))...)
-	errs = append(errs, validatePorts(spec, path)...)
-	if spec.Config != nil && spec.Config.ConfigMapRef != nil {
-		errs = append(errs, validateNoMask(spec.Config.ConfigMapRef.Key, path.Child("config", "configMapRef", "key"))...)
-	}
-	errs = append(errs, validateFiles(spec.Files, path.Child("files"))...)
-	errs = append(errs, validateService(spec.Service, path.Child("service"))...)
-	errs = append(errs, validateExpose(spec.Expose, path.Child("expose"))...)
-	errs = append(errs, validateResources(spec.Resources, path.Child("resources"))...)
-	errs = append(errs, validateTargets(spec, path)...)
-	errs = append(errs, validateMonitoring(spec.Monitoring, path.Child("monitoring"))...)
-	errs = append(errs, validatePodTemplate(spec.PodTemplate, path.Child("podTemplate"))...)
-	errs = append(errs, validateWorkload(spec, path)...)
-	errs = append(errs, patch.Check(spec.Patches, path.Child("patches"))...)
-	// The configuration can only be checked against valid ports.
-	if len(errs) == 0 {
-		errs = append(errs, validateConfiguration(spec, path)...)
-	}
-	return firstOf(errs, path)
-}
-
-func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorList {
-	if service == nil {
-		return nil
-	}
-	errs := metav1validation.ValidateLabels(service.Labels, path.Child("labels"))
-	errs = append(errs, apivalidation.ValidateAnnotations(service.Annotations, path.Child("annotations"))...)
-	if class := service.LoadBalancerClass; class != nil {
-		for _, message := range utilvalidation.IsQualifiedName(*class) {
-			errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), *class, message))
+	resources := ptr.Deref(spec.Resources, corev1.ResourceRequirements{})
+	errs := slices.Concat(
+		validateImage(spec.Image, path.Child("image")),
+		validatePorts(spec, path),
+		validateMasks(spec, path),
+		validateService(spec.Service, path.Child("service")),
+		validateExpose(spec.Expose, path.Child("expose")),
+		validateResources(resources.Requests, resources.Limits, path.Child("resources")),
+		validateTargets(spec, path),
+		validateMonitoring(spec.Monitoring, path.Child("monitoring")),
+		validatePodTemplate(spec.PodTemplate, path.Child("podTemplate")),
+		validateWorkload(spec, path),
+		patch.Check(spec.Patches, path.Child("patches")),
+	)
+	// The configuration can only be checked against valid ports. The controller checks
+	// configurations in ConfigMaps, because admission makes no requests.
+	if len(errs) == 0 && spec.Config != nil && spec.Config.Inline != "" {
+		problems, _ := nginxconf.Check(spec, spec.Config.Inline, nil, nil)
+		for _, problem := range problems {
+			errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
 		}
 	}
-	return errs
+	return firstOf(errs, path)
 }
 
 // validateSize bounds the input of all other rules.
@@ -80,12 +69,25 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 		return field.ErrorList{err}
 	}
 
-	errs := validateValues(spec.PodTemplate, path.Child("podTemplate"))
-	for _, err := range validateValues(workloadOf(spec), path) {
-		err.Detail = "env, volumes, initContainers, and sidecars together: " + err.Detail
-		errs = append(errs, err)
+	var errs field.ErrorList
+	for _, part := range []struct {
+		value  any
+		at     *field.Path
+		prefix string
+	}{
+		{spec.PodTemplate, path.Child("podTemplate"), ""},
+		{workloadOf(spec), path, "env, volumes, initContainers, and sidecars together: "},
+		{spec.NetworkPolicy, path.Child("networkPolicy"), ""},
+	} {
+		raw, err := json.Marshal(part.value)
+		if err == nil {
+			err = bounds.Values(raw, maxJudgedValues)
+		}
+		if err != nil {
+			errs = append(errs, field.Invalid(part.at, field.OmitValueType{}, part.prefix+err.Error()))
+		}
 	}
-	return append(errs, validateValues(spec.NetworkPolicy, path.Child("networkPolicy"))...)
+	return errs
 }
 
 // sizeError returns the error of a spec whose JSON is too large, or nil.
@@ -96,30 +98,4 @@ func sizeError(raw []byte, path *field.Path) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
 		"has %d bytes as JSON, and the limit is %d; move the configuration to a ConfigMap and reference it in %s",
 		len(raw), maxSpecBytes, path.Child("config", "configMapRef")))
-}
-
-// validateValues bounds the number of values that the API server validates.
-func validateValues(part any, path *field.Path) field.ErrorList {
-	raw, err := json.Marshal(part)
-	if err == nil {
-		err = bounds.Values(raw, maxJudgedValues)
-	}
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}
-	}
-	return nil
-}
-
-// validateConfiguration validates an inline configuration. The controller validates configurations
-// in ConfigMaps, because admission makes no requests.
-func validateConfiguration(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	if spec.Config == nil || spec.Config.Inline == "" {
-		return nil
-	}
-	var errs field.ErrorList
-	problems, _ := nginxconf.Check(spec, spec.Config.Inline, nil, nil)
-	for _, problem := range problems {
-		errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
-	}
-	return errs
 }

@@ -26,8 +26,16 @@ func refused(errs ...*field.Error) error {
 func TestVerdict(t *testing.T) {
 	pod := field.NewPath("spec", "template", "spec")
 	nginx := pod.Child("containers").Index(0)
+	rules, route := field.NewPath("spec", "rules"), &v1alpha2.Expose{HTTPRoute: &v1alpha2.HTTPRoute{}}
+	hosts := refused(
+		field.Invalid(pod.Child("hostAliases").Index(0).Child("ip"), "none", "must be an address"),
+		field.Invalid(pod.Child("tolerations").Index(0).Child("key"), "a b", "must be a name"),
+	)
+	const tolerations = `spec.podTemplate.tolerations[0].key: Invalid value: "a b": must be a name`
+	const aliases = `: Invalid value: Deployment: spec.template.spec.hostAliases[0].ip: "none": must be an address`
 	for name, test := range map[string]struct {
 		err  error
+		spec v1alpha2.NginxOperatorSpec
 		want []string
 	}{
 		"no error":      {},
@@ -104,17 +112,70 @@ func TestVerdict(t *testing.T) {
 				"spec.podTemplate.nodeSelector[" + strings.Repeat("a", 482) + "…: Required value",
 			},
 		},
+		"of an Ingress": {
+			err: refused(
+				field.Invalid(rules.Index(1).Child("host"), "A", "is no name"),
+				field.Invalid(rules.Index(0).Child("http", "paths").Index(2).Child("path"), "a", "must be an absolute path"),
+				field.Invalid(field.NewPath("spec", "ingressClassName"), "A", "is no name"),
+				field.Invalid(field.NewPath("annotations").Child("kubernetes.io/ingress.class"), "a", "can not be set"),
+				field.Invalid(field.NewPath("spec", "tls").Index(0).Child("hosts").Index(0), "A", "is no name"),
+			),
+			want: []string{
+				`spec.expose.ingress.hosts[1].host: Invalid value: "A": is no name`,
+				`spec.expose.ingress.hosts[0].paths[2]: Invalid value: "a": must be an absolute path`,
+				`spec.expose.ingress.className: Invalid value: "A": is no name`,
+				`spec.expose.ingress.annotations.kubernetes.io/ingress.class: Invalid value: "a": can not be set`,
+			},
+		},
+		"of an HTTPRoute": {
+			spec: v1alpha2.NginxOperatorSpec{Expose: route},
+			err: refused(
+				field.Invalid(field.NewPath("spec", "hostnames").Index(1), "A", "spec.hostnames[1] in body should match '^a$'"),
+				field.Invalid(field.NewPath("spec", "parentRefs"), field.OmitValueType{}, "sectionName must be unique"),
+				field.Invalid(rules.Index(0).Child("backendRefs"), "a", "is the operator's"),
+			),
+			want: []string{
+				`spec.expose.httpRoute.hostnames[1]: Invalid value: "A": should match '^a$'`,
+				"spec.expose.httpRoute.parentRefs: Invalid value: sectionName must be unique",
+			},
+		},
+		"a patch": {
+			err: hosts, spec: patched("Service", "Deployment"), want: []string{tolerations, "spec.patches[1].patch" + aliases},
+		},
+		"several patches": {
+			err: hosts, spec: patched("Deployment", "Deployment"), want: []string{tolerations, "spec.patches" + aliases},
+		},
+		"a patch of another kind":  {err: hosts, spec: patched("Service"), want: []string{tolerations}},
+		"a patch, and unreachable": {err: errors.New("connection refused"), spec: patched("Deployment")},
+		"a patch, and a long value": {
+			err: refused(field.Invalid(pod, strings.Repeat("x", 4*maxVerdict), "wrong")), spec: patched("Deployment"),
+			want: []string{
+				`spec.patches[0].patch: Invalid value: Deployment: spec.template.spec: "` + strings.Repeat("x", 479) + "…",
+			},
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, err := range Verdict(test.err, &v1alpha2.NginxOperatorSpec{}, field.NewPath("spec")) {
-				got = append(got, err.Error())
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { wantTexts(t, Verdict(test.err, &test.spec, field.NewPath("spec")), test.want...) })
 	}
+}
+
+func wantTexts(t *testing.T, errs field.ErrorList, want ...string) {
+	t.Helper()
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// patched returns a spec with patches of these kinds.
+func patched(kinds ...string) v1alpha2.NginxOperatorSpec {
+	var spec v1alpha2.NginxOperatorSpec
+	for _, kind := range kinds {
+		spec.Patches = append(spec.Patches, v1alpha2.Patch{Target: v1alpha2.PatchTarget{Kind: kind}, Patch: "{}"})
+	}
+	return spec
 }
 
 // TestVerdictTellsOfTheFirstErrors verifies that the number of errors is bounded. The API server
@@ -146,46 +207,28 @@ func TestVerdictIsOnlyTheAPIServers(t *testing.T) {
 		var denied *apierrors.StatusError
 		_ = errors.As(err, &denied)
 		denied.ErrStatus.Message = message
-		spec := &v1alpha2.NginxOperatorSpec{Patches: []v1alpha2.Patch{{Target: v1alpha2.PatchTarget{Kind: "Deployment"}}}}
-		if got := append(Verdict(denied, spec, field.NewPath("spec")), PodVerdict(denied, spec, field.NewPath("spec"))...); len(got) > 0 {
-			t.Errorf("%s: %v", message, got)
-		}
+		spec := patched("Deployment")
+		wantTexts(t, Verdict(denied, &spec, field.NewPath("spec")))
+		wantTexts(t, PodVerdict(denied, &spec, field.NewPath("spec")))
 	}
 }
 
 // TestPodVerdict verifies that admission returns only errors in the Pod template.
 func TestPodVerdict(t *testing.T) {
-	spec := &v1alpha2.NginxOperatorSpec{Patches: []v1alpha2.Patch{{Target: v1alpha2.PatchTarget{Kind: "Deployment"}}}}
-	err := refused(
+	err, spec := refused(
 		field.Required(field.NewPath("spec", "selector"), ""),
 		field.Invalid(field.NewPath("spec", "ipFamilies"), "a", "wrong"),
 		field.Required(field.NewPath("spec", "template", "spec", "nodeSelector"), "a label"),
 		field.Required(field.NewPath("spec", "template", "spec", "hostAliases").Index(0), "an address"),
-	)
-	var got []string
-	for _, one := range PodVerdict(err, spec, field.NewPath("spec")) {
-		got = append(got, one.Error())
-	}
-	want := []string{
-		"spec.podTemplate.nodeSelector: Required value: a label",
-		"spec.patches[0].patch: Invalid value: Deployment: spec.template.spec.hostAliases[0]: an address",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	), patched("Deployment")
+	wantTexts(t, PodVerdict(err, &spec, field.NewPath("spec")), "spec.podTemplate.nodeSelector: Required value: a label",
+		"spec.patches[0].patch: Invalid value: Deployment: spec.template.spec.hostAliases[0]: an address")
 }
 
 func TestNeedsPodVerdict(t *testing.T) {
 	resources := &corev1.ResourceRequirements{}
 	template := func(class string) *v1alpha2.PodTemplate { return &v1alpha2.PodTemplate{PriorityClassName: class} }
 	type spec = v1alpha2.NginxOperatorSpec
-	patches := func(kinds ...string) []v1alpha2.Patch {
-		var out []v1alpha2.Patch
-		for _, kind := range kinds {
-			out = append(out, v1alpha2.Patch{Target: v1alpha2.PatchTarget{Kind: kind}, Patch: "{}"})
-		}
-		return out
-	}
 	volumes, containers := []v1alpha2.Volume{{Name: "a"}}, []v1alpha2.Container{{Name: "a"}}
 	for name, test := range map[string]struct {
 		before, now spec
@@ -205,13 +248,13 @@ func TestNeedsPodVerdict(t *testing.T) {
 			Ports:         []v1alpha2.Port{{Name: "http", Port: 80, NodePort: ptr.To[int32](30080)}},
 			NetworkPolicy: &v1alpha2.NetworkPolicy{From: make([]networkingv1.NetworkPolicyPeer, 1)},
 			Expose:        &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{}},
-			Patches:       patches("Service", "NetworkPolicy", "PodDisruptionBudget"),
+			Patches:       patched("Service", "NetworkPolicy", "PodDisruptionBudget").Patches,
 		}},
-		"patches":           {now: spec{Patches: patches("Deployment", "Deployment")}, want: true},
-		"patches as before": {before: spec{Patches: patches("Deployment")}, now: spec{Patches: patches("Deployment")}},
-		"no patch any more": {before: spec{Patches: patches("Deployment")}, now: spec{Patches: patches("Service")}},
+		"patches":           {now: patched("Deployment", "Deployment"), want: true},
+		"patches as before": {before: patched("Deployment"), now: patched("Deployment")},
+		"no patch any more": {before: patched("Deployment"), now: patched("Service")},
 		"a patch less": {
-			before: spec{Patches: patches("Service", "Deployment")}, now: spec{Patches: patches("Deployment")}, want: true,
+			before: patched("Service", "Deployment"), now: patched("Deployment"), want: true,
 		},
 		"variables":              {now: spec{Env: []v1alpha2.EnvVar{{Name: "A"}}}, want: true},
 		"volumes":                {now: spec{Volumes: volumes}, want: true},
@@ -223,6 +266,30 @@ func TestNeedsPodVerdict(t *testing.T) {
 	} {
 		if got := NeedsPodVerdict(&test.before, &test.now); got != test.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestOriginOfElements verifies that the API server's error in a list element gets the index of the
+// element in the spec.
+func TestOriginOfElements(t *testing.T) {
+	spec := &v1alpha2.NginxOperatorSpec{
+		Volumes: make([]v1alpha2.Volume, 1), InitContainers: make([]v1alpha2.Container, 1), Sidecars: make([]v1alpha2.Container, 2),
+	}
+	for child, want := range map[string]string{
+		"spec.template.spec.containers[0].env[3].valueFrom.fieldRef.fieldPath": "env[3].valueFrom.fieldRef.fieldPath",
+		"spec.template.spec.serviceAccountName":                                "serviceAccountName",
+		"spec.template.spec.volumes[2].csi.driver":                             "volumes[0].csi.driver",
+		"spec.template.spec.volumes[1].emptyDir":                               "",
+		"spec.template.spec.volumes[3].configMap":                              "",
+		"spec.template.spec.volumes":                                           "",
+		"spec.template.spec.volumes[" + strings.Repeat("9", 100) + "].name":    "",
+		"spec.template.spec.initContainers[0].resources.limits[disk]":          "initContainers[0].resources.limits[disk]",
+		"spec.template.spec.initContainers[2].env[0].valueFrom":                "sidecars[1].env[0].valueFrom",
+		"spec.template.spec.initContainers[3].image":                           "",
+	} {
+		if got, _ := origin(child, spec); got != want {
+			t.Errorf("%s: got %q, want %q", child, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,18 +16,11 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// ownVolumes are names of the operator's volumes. ownVolumePrefixes are prefixes of such names.
-// Some are reserved for later releases.
-var (
-	ownVolumes        = []string{"config", "tmp", "content", "files", "cache"}
-	ownVolumePrefixes = []string{"tls-", "operator-"}
-)
+// ownVolumes matches names of the operator's volumes. Some are reserved for later releases.
+var ownVolumes = regexp.MustCompile(`^(config|tmp|content|files|cache)$|^(tls|operator)-`)
 
 // ownPaths are paths that nginx needs. A volume must not be mounted there, above, or below.
 var ownPaths = []string{nginxconf.Directory, nginxconf.TLSDirectory, nginxconf.MimeTypes, "/tmp", "/proc", "/sys", "/dev"}
-
-// sharedMemory is below one of ownPaths, and allowed.
-const sharedMemory = "/dev/shm"
 
 // validateVolumes validates names, sizes, and mounts, and rejects names and paths that are reserved
 // for the operator.
@@ -35,10 +29,8 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 	mounted := sets.New[string]()
 	for i, volume := range spec.Volumes {
 		at := at.Index(i)
-		for _, message := range utilvalidation.IsDNS1123Label(volume.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), bounded(volume.Name), message))
-		}
-		if isOwnVolume(volume.Name) {
+		errs = append(errs, invalid(at.Child("name"), volume.Name, utilvalidation.IsDNS1123Label(volume.Name)...)...)
+		if ownVolumes.MatchString(volume.Name) {
 			errs = append(errs, field.Forbidden(at.Child("name"),
 				"the names config, tmp, content, files, and cache and the prefixes tls- and operator- are reserved for the operator; choose another "+
 					"name"))
@@ -68,21 +60,16 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 	return errs
 }
 
-func isOwnVolume(name string) bool {
-	return slices.Contains(ownVolumes, name) ||
-		slices.ContainsFunc(ownVolumePrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
 // validateMount validates the mountPath and the subPath of a mount.
 func validateMount(mountPath, subPath string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !path.IsAbs(mountPath) || path.Clean(mountPath) != mountPath || strings.Contains(mountPath, ":") {
-		errs = append(errs, field.Invalid(at.Child("mountPath"), bounded(mountPath),
-			"must be an absolute path without .., colons, or a trailing slash, for example /srv/files"))
+		errs = invalid(at.Child("mountPath"), mountPath,
+			"must be an absolute path without .., colons, or a trailing slash, for example /srv/files")
 	}
 	if path.IsAbs(subPath) || slices.Contains(strings.Split(subPath, "/"), "..") {
-		errs = append(errs, field.Invalid(at.Child("subPath"), bounded(subPath),
-			"must be a relative path in the volume without .., for example site/files"))
+		errs = append(errs, invalid(at.Child("subPath"), subPath,
+			"must be a relative path in the volume without .., for example site/files")...)
 	}
 	return errs
 }
@@ -90,7 +77,7 @@ func validateMount(mountPath, subPath string, at *field.Path) field.ErrorList {
 // takenBy returns the path needed by nginx that a mount would hide or contain, or "" if there is
 // none.
 func takenBy(mountPath string, spec *v1alpha2.NginxOperatorSpec) string {
-	if mountPath == sharedMemory {
+	if mountPath == "/dev/shm" { // shared memory
 		return ""
 	}
 

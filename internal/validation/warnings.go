@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -23,95 +24,139 @@ const longDrain = 600
 // leastMemory is the memory that nginx needs to start.
 var leastMemory = resource.MustParse("16Mi")
 
-// deadAnnotations are prefixes of Pod annotations that Kubernetes ignores.
-var deadAnnotations = []string{"seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"}
+// deadAnnotation is a prefix of Pod annotations that Kubernetes ignores, also after "container.".
+const deadAnnotation = "seccomp.security.alpha.kubernetes.io/"
 
 // Warnings returns warnings about valid values that are deprecated or probably a mistake. Each has
 // the path of its field. certificates are the current certificates of the object.
 func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certificate) []string {
-	var out []string
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-
-	if tag, ok := movingTag(spec.Image); ok {
+	var warnings []string
+	add := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if problem := movingTag(spec.Image); problem != "" {
 		add("spec.image: %s, so the image can change at any time, and differ between Pods; use a version or a digest",
-			tag)
+			problem)
 	}
 	if seconds := ptr.Deref(spec.DrainSeconds, 0); seconds > longDrain {
 		add("spec.drainSeconds: draining a node can wait %d seconds for each Pod, and the cluster autoscaler gives up after %d seconds",
 			seconds, longDrain)
 	}
-	if spec.Resources != nil {
-		if limit, ok := spec.Resources.Limits["memory"]; ok && limit.Sign() > 0 && !isEndless(limit) && limit.Cmp(leastMemory) < 0 {
-			add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
-		}
+	if limit, isSet := memoryLimit(spec); isSet && limit.Sign() > 0 && limit.Cmp(leastMemory) < 0 {
+		add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 	}
 	if n := *defaults.Nginx(spec).WorkerConnections; n > nginxconf.UsualOpenFiles {
 		add("spec.nginx.workerConnections: a connection is an open file, and with the usual limit of %d open files (ulimit -n in the container) "+
 			"a worker gets at most that many; raise the limit of the container runtime on the nodes, or add workers or replicas",
 			nginxconf.UsualOpenFiles)
 	}
-	out = append(out, rootImages(spec)...)
+	warnings = append(warnings, rootImages(spec)...)
 	if spec.PodTemplate != nil {
 		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
-			for _, prefix := range deadAnnotations {
-				if strings.HasPrefix(key, prefix) {
-					add("spec.podTemplate.annotations[%s]: Kubernetes ignores this annotation; remove it", key)
-				}
+			if strings.HasPrefix(strings.TrimPrefix(key, "container."), deadAnnotation) {
+				add("spec.podTemplate.annotations[%s]: Kubernetes ignores this annotation; remove it", key)
 			}
 		}
 	}
-	out = append(out, unused(spec)...)
-	out = append(out, warnFiles(spec)...)
+
+	if spec.Config == nil {
+		warnings = append(warnings, unused(spec)...)
+	}
+	if spec.Cache != nil && spec.Cache.InMemory {
+		size, isValid := defaults.CacheSize(spec.Cache)
+		if limit, isSet := memoryLimit(spec); isValid && isSet && limit.Cmp(size) <= 0 {
+			add("spec.cache.inMemory: the content counts toward resources.limits.memory (%s), and nginx is killed "+
+				"above the limit; set a limit above size", limit.String())
+		}
+	}
 	if spec.Config != nil && spec.Config.Inline != "" {
-		_, warnings := nginxconf.Check(spec, spec.Config.Inline, nil, dnsNames(certificates))
-		for _, warning := range warnings {
+		_, inConfig := nginxconf.Check(spec, spec.Config.Inline, nil, dnsNames(certificates))
+		for _, warning := range inConfig {
 			add("%s: %s", cmp.Or(warning.Field, "spec.config.inline"), warning)
 		}
 	}
 	if spec.Paused {
 		add("spec.paused: changes are not applied until it is false")
 	}
-	return out
+	return warnings
+}
+
+// memoryLimit returns the memory limit of a spec, unless it has none, or one that is too large to
+// compute with.
+func memoryLimit(spec *v1alpha2.NginxOperatorSpec) (resource.Quantity, bool) {
+	limit, isSet := ptr.Deref(spec.Resources, corev1.ResourceRequirements{}).Limits[corev1.ResourceMemory]
+	return limit, isSet && !isEndless(limit)
 }
 
 // dnsNames returns the names of certificates by Secret. It omits certificates whose list of names
 // may be incomplete.
 func dnsNames(certificates []v1alpha2.Certificate) map[string][]string {
-	out := map[string][]string{}
+	names := map[string][]string{}
 	for _, certificate := range certificates {
 		if len(certificate.DNSNames) < keypair.MaxNames {
-			out[certificate.SecretName] = certificate.DNSNames
+			names[certificate.SecretName] = certificate.DNSNames
 		}
 	}
-	return out
+	return names
 }
 
-// unused returns warnings about certificates that the default servers do not use. For a
+// unused returns warnings about fields that have no effect without spec.config. For a
 // configuration, see nginxconf.Check.
 func unused(spec *v1alpha2.NginxOperatorSpec) []string {
-	if spec.Config != nil {
-		return nil
-	}
-	var out []string
+	var warnings []string
 	for i, tls := range defaults.TLS(spec) {
 		if tls.Port == nil {
-			out = append(out, fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
+			warnings = append(warnings,
+				fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
 		}
 	}
-	return out
+	if len(spec.Files) > 0 {
+		warnings = append(warnings, "spec.files: files have no effect without spec.config")
+	}
+	if spec.Cache != nil {
+		warnings = append(warnings, "spec.cache: a cache has no effect without spec.config")
+	}
+	return warnings
 }
 
-// movingTag reports whether the tag of an image can move, and describes the problem.
-func movingTag(image string) (string, bool) {
+// movingTag returns why the tag of an image can move, or "".
+func movingTag(image string) string {
 	repository, tag := images.Parse(image)
 	isPinned := strings.Contains(image, "@") // by a digest
 	switch {
 	case repository == "" || isPinned:
-		return "", false
+		return ""
 	case tag == "":
-		return "the image has no tag, which means latest", true
+		return "the image has no tag, which means latest"
 	case tag == "latest":
-		return "the tag is latest", true
+		return "the tag is latest"
 	}
-	return "", false
+	return ""
+}
+
+// rootImages returns warnings about images that are known to run as root if the spec sets no user.
+// The kubelet does not start such a container, because the Pods have runAsNonRoot.
+func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
+	setsUser := func(patch v1alpha2.Patch) bool {
+		return patch.Target.Kind == "Deployment" && strings.Contains(patch.Patch, "runAsUser")
+	}
+	if spec.SecurityContext != nil && spec.SecurityContext.RunAsUser != nil || slices.ContainsFunc(spec.Patches, setsUser) {
+		return nil
+	}
+
+	var warnings []string
+	add := func(field, image string) {
+		if images.RunsAsRoot(image) {
+			repository, _ := images.Parse(image)
+			warnings = append(warnings, fmt.Sprintf("%s: %s runs as root, and the kubelet does not start such a container "+
+				"(runAsNonRoot); set spec.securityContext.runAsUser, for example %d, unless the cluster sets a user, "+
+				"as OpenShift does", field, repository, images.NginxUser))
+		}
+	}
+	add("spec.image", spec.Image)
+	for i := range spec.InitContainers {
+		add(fmt.Sprintf("spec.initContainers[%d].image", i), spec.InitContainers[i].Image)
+	}
+	for i := range spec.Sidecars {
+		add(fmt.Sprintf("spec.sidecars[%d].image", i), spec.Sidecars[i].Image)
+	}
+	return warnings
 }

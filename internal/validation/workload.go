@@ -1,12 +1,17 @@
 package validation
 
 import (
+	"regexp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // workloadOf returns the part of a spec that is copied into the containers and volumes of the Pods.
@@ -17,19 +22,15 @@ func workloadOf(spec *v1alpha2.NginxOperatorSpec) *v1alpha2.NginxOperatorSpec {
 	}
 }
 
-// changesWorkload reports whether a spec sets this part, and whether it differs from the previous
-// spec.
-func changesWorkload(before, spec *v1alpha2.NginxOperatorSpec) bool {
-	now := workloadOf(spec)
-	return !equality.Semantic.DeepEqual(now, &v1alpha2.NginxOperatorSpec{}) && !equality.Semantic.DeepEqual(workloadOf(before), now)
-}
+// nginxVariables are environment variables that nginx itself reads.
+var nginxVariables = []string{"NGINX", "NGINX_BPF_MAPS"}
 
 // validateWorkload rejects values that are reserved for the operator, and values that would make
 // the configuration or the Deployment ambiguous.
 func validateWorkload(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if spec.ServiceAccountName != "" {
-		errs = append(errs, validateName(spec.ServiceAccountName, path.Child("serviceAccountName"))...)
+	if name := spec.ServiceAccountName; name != "" {
+		errs = invalid(path.Child("serviceAccountName"), name, apivalidation.NameIsDNSSubdomain(name, false)...)
 	}
 
 	errs = append(errs, validateEnv(spec.Env, path.Child("env"))...)
@@ -44,5 +45,65 @@ func validateWorkload(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.
 	return append(errs, validateContainers(spec, path)...)
 }
 
-// nginxVariables are environment variables that nginx itself reads.
-var nginxVariables = []string{"NGINX", "NGINX_BPF_MAPS"}
+// variableName matches names that every version of Kubernetes accepts, and that need no quotes in
+// nginx.conf.
+var variableName = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
+
+func validateEnv(env []v1alpha2.EnvVar, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, variable := range env {
+		if !variableName.MatchString(variable.Name) {
+			errs = append(errs, invalid(path.Index(i).Child("name"), variable.Name,
+				"must contain only letters, digits, hyphens, dots, and underscores, and must not start with a digit, "+
+					"for example CACHE_SIZE")...)
+		}
+	}
+	return errs
+}
+
+// validateContainers validates init containers and sidecars. Their names must differ from each
+// other and from the operator's containers.
+func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	volumes, names := sets.New[string](), sets.New(wellknown.OperandContainer)
+	if defaults.HasExporter(spec) {
+		names.Insert(wellknown.ExporterContainer)
+	}
+	for _, volume := range spec.Volumes {
+		volumes.Insert(volume.Name)
+	}
+
+	for _, list := range []struct {
+		name       string
+		containers []v1alpha2.Container
+	}{{"initContainers", spec.InitContainers}, {"sidecars", spec.Sidecars}} {
+		for i := range list.containers {
+			container, at := &list.containers[i], path.Child(list.name).Index(i)
+			errs = append(errs, invalid(at.Child("name"), container.Name, utilvalidation.IsDNS1123Label(container.Name)...)...)
+			if names.Has(container.Name) {
+				errs = append(errs, field.Duplicate(at.Child("name"), bounded(container.Name)))
+			}
+			names.Insert(container.Name)
+			errs = append(errs, validateContainer(container, volumes, at)...)
+		}
+	}
+	return errs
+}
+
+func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], at *field.Path) field.ErrorList {
+	errs := validateImage(container.Image, at.Child("image"))
+	errs = append(errs, validateEnv(container.Env, at.Child("env"))...)
+	if resources := container.Resources; resources != nil {
+		errs = append(errs, validateResources(resources.Requests, resources.Limits, at.Child("resources"))...)
+	}
+
+	for i, mount := range container.VolumeMounts {
+		at := at.Child("volumeMounts").Index(i)
+		if !volumes.Has(mount.Name) {
+			errs = append(errs, invalid(at.Child("name"), mount.Name,
+				"is not a volume in spec.volumes; add the volume, or correct the name")...)
+		}
+		errs = append(errs, validateMount(mount.MountPath, mount.SubPath, at)...)
+	}
+	return errs
+}

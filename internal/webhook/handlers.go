@@ -83,14 +83,10 @@ func upgrade(raw []byte) ([]byte, error) {
 	if err := bounds.JSON(raw); err != nil {
 		return nil, fmt.Errorf("failed to read the object: %w", err)
 	}
-	from := &unstructured.Unstructured{}
-	if err := from.UnmarshalJSON(raw); err != nil {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
 		return nil, fmt.Errorf("failed to read the object: %w", err)
 	}
-	to := &unstructured.Unstructured{}
-	to.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind(from.GetKind()))
-	if err := conversion.ToV1alpha2(from, to); err != nil {
-		return nil, fmt.Errorf("failed to convert the object: %w", err)
-	}
-	return to.MarshalJSON()
+	conversion.ToV1alpha2(object)
+	return object.MarshalJSON()
 }

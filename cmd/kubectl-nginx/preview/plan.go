@@ -124,23 +124,20 @@ func (p *Planner) Declared(ctx context.Context, object *v1alpha2.NginxOperator) 
 // asStored returns a planned NginxOperator in the storage version, with its defaults.
 func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructured, isNew bool) (*v1alpha2.NginxOperator, error) {
 	if planned.GroupVersionKind().Version == v1alpha1.GroupVersion.Version {
-		converted := &unstructured.Unstructured{Object: map[string]any{}}
-		converted.SetGroupVersionKind(instanceKind)
-		err := conversion.ToV1alpha2(planned, converted)
-		switch {
-		case err != nil:
-		case isNew:
-			converted.SetUID("")
-			converted.SetResourceVersion("")
-			converted.SetManagedFields(nil)
-			err = p.Client.Create(ctx, converted, client.DryRunAll)
-		default:
-			err = p.Client.Update(ctx, converted, client.DryRunAll)
+		planned = planned.DeepCopy()
+		conversion.ToV1alpha2(planned)
+		var err error
+		if isNew {
+			planned.SetUID("")
+			planned.SetResourceVersion("")
+			planned.SetManagedFields(nil)
+			err = p.Client.Create(ctx, planned, client.DryRunAll)
+		} else {
+			err = p.Client.Update(ctx, planned, client.DryRunAll)
 		}
 		if err != nil {
 			return nil, err
 		}
-		planned = converted
 	}
 
 	object := &v1alpha2.NginxOperator{}

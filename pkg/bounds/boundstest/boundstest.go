@@ -5,6 +5,7 @@
 package boundstest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"runtime"
@@ -22,54 +23,50 @@ const (
 	MaxRequestMemory = 32 << 20
 	// fuzzed is the slowdown by the fuzzer's coverage counters.
 	fuzzed = 4
-	// tries is the number of measurements before a function counts as expensive, because the
-	// processor time includes other work of the process.
+	// tries is the number of measurements, because the processor time includes other work of the
+	// process.
 	tries = 3
 )
 
 // Cheap fails the test if the function exceeds the bounds for one object.
 func Cheap(t testing.TB, do func()) {
 	t.Helper()
-	within(t, MaxMemory, do)
+	within(t, MaxMemory*Larger, do)
 }
 
 // CheapRequest fails the test if the function exceeds the bounds for one request of a stranger.
 func CheapRequest(t testing.TB, do func()) {
 	t.Helper()
-	within(t, MaxRequestMemory, do)
+	within(t, MaxRequestMemory*Larger, do)
 }
 
-func within(t testing.TB, memory uint64, do func()) {
+func within(t testing.TB, maxMemory uint64, do func()) {
 	t.Helper()
 	maxTime := MaxTime * slower
 	if worker := flag.Lookup("test.fuzzworker"); worker != nil && worker.Value.String() == "true" {
 		maxTime *= fuzzed
 	}
-	took, allocated := time.Duration(0), uint64(0)
+
+	var took time.Duration
+	var allocated uint64
 	for range tries {
-		if took, allocated = measure(t, do); took <= maxTime && allocated <= memory*Larger {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start, startErr := ProcessorTime()
+		do()
+		end, endErr := ProcessorTime()
+		runtime.ReadMemStats(&after)
+		if err := errors.Join(startErr, endErr); err != nil {
+			t.Fatal(err)
+		}
+
+		took, allocated = end-start, after.TotalAlloc-before.TotalAlloc
+		if took <= maxTime && allocated <= maxMemory {
 			return
 		}
 	}
-	t.Errorf("took %s of a processor and %d MiB, where %s and %d MiB are the most", took, allocated>>20, maxTime, memory*Larger>>20)
-}
-
-func measure(t testing.TB, do func()) (took time.Duration, allocated uint64) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	began, err := ProcessorTime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	do()
-	ended, err := ProcessorTime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	took = ended - began
-	runtime.ReadMemStats(&after)
-	return took, after.TotalAlloc - before.TotalAlloc
+	t.Errorf("took %s of a processor and %d MiB, where %s and %d MiB are the most",
+		took, allocated>>20, maxTime, maxMemory>>20)
 }
 
 // ProcessorTime returns the processor time of this process, which excludes other processes.

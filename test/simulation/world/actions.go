@@ -72,17 +72,15 @@ func (w *World) editOld(name string, change func(*v1alpha1.NginxOperatorSpec)) {
 	if found == nil {
 		return
 	}
-	old, hub := &unstructured.Unstructured{Object: map[string]any{}}, &unstructured.Unstructured{Object: map[string]any{}}
-	old.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NginxOperator"))
-	hub.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
-	w.Must(conversion.ToV1alpha1(&unstructured.Unstructured{Object: runtime.DeepCopyJSON(found.Object)}, old))
+	old := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(found.Object)}
+	conversion.ToV1alpha1(old)
 	typed := &v1alpha1.NginxOperator{}
 	w.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(old.Object, typed))
 	change(&typed.Spec)
 	changed := &unstructured.Unstructured{Object: storage.ToMap(typed)}
 	changed.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NginxOperator"))
-	w.Must(conversion.ToV1alpha2(changed, hub))
-	_, err := w.Store.Update(found.Key, hub.Object, "")
+	conversion.ToV1alpha2(changed)
+	_, err := w.Store.Update(found.Key, changed.Object, "")
 	if err != nil && !apierrors.IsInvalid(err) {
 		panic(err)
 	}

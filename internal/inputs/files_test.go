@@ -15,7 +15,7 @@ func TestKeysOfSecrets(t *testing.T) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: uid}, Type: kind, Data: map[string][]byte{"a": []byte(text), "b": []byte(uid)}}
 	}
 	one := keyedIn(secret("u-1", corev1.SecretTypeOpaque, "one"), "a")
-	if !one.found || one.refused != "" {
+	if !one.exists || one.refused != "" {
 		t.Errorf("%+v", one)
 	}
 	for name, other := range map[string]*corev1.Secret{
@@ -28,7 +28,7 @@ func TestKeysOfSecrets(t *testing.T) {
 	if got := keyedIn(secret("u-1", corev1.SecretTypeTLS, "one"), "a"); got != one {
 		t.Errorf("%+v, want %+v", got, one)
 	}
-	if keyedIn(secret("u-1", corev1.SecretTypeOpaque, "one"), "c").found {
+	if keyedIn(secret("u-1", corev1.SecretTypeOpaque, "one"), "c").exists {
 		t.Error("a key that is not there is found")
 	}
 	if got := keyedIn(secret("u-1", corev1.SecretTypeServiceAccountToken, "one"), "a"); got.refused == "" || got.digest != "" {
