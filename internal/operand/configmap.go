@@ -32,18 +32,61 @@ func NewConfiguration(files nginxconf.Files) Configuration {
 	return Configuration{ShortHash(Digest(files)), files}
 }
 
-// DesiredConfigMap returns the ConfigMap with the nginx configuration.
-func DesiredConfigMap(object *v1alpha2.NginxOperator, in Inputs) *corev1.ConfigMap {
+// Content is a set of files of one revision.
+type Content struct {
+	// Hash identifies the files in the name of the ConfigMap.
+	Hash string
+	// Text and Binary are the files by their keys. Both are nil if an earlier reconcile read them,
+	// and only the hash is known.
+	Text   map[string]string
+	Binary map[string][]byte
+}
+
+// NewContent returns the files of a user's ConfigMap.
+func NewContent(source *corev1.ConfigMap) Content {
+	return Content{ShortHash(Digest(source.Data) + Digest(source.BinaryData)), source.Data, source.BinaryData}
+}
+
+// Files are the data of the ConfigMaps that Pods mount.
+type Files struct {
+	Config nginxconf.Files
+	Text   map[string]string
+	Binary map[string][]byte
+	// FileText and FileBinary are the files of spec.files.
+	FileText   map[string]string
+	FileBinary map[string][]byte
+}
+
+// newConfigMap returns a ConfigMap that Pods mount. It has copies of the user's files: an edit or
+// deletion of the originals does not affect running Pods.
+func newConfigMap(object *v1alpha2.NginxOperator, in Inputs, name string, content Content) *corev1.ConfigMap {
 	configMap := assets.ConfigMap()
 	configMap.ObjectMeta = ObjectMeta(object, in)
-	configMap.Name = ConfigName(object, in)
-	configMap.Data = in.Config.Files
+	configMap.Name, configMap.Data, configMap.BinaryData = name, content.Text, content.Binary
 	return configMap
 }
 
 // ConfigName returns the name of the ConfigMap with the nginx configuration.
 func ConfigName(object *v1alpha2.NginxOperator, in Inputs) string {
 	return object.Name + "-" + in.Config.Hash + in.Suffix
+}
+
+// ContentName returns the name of the ConfigMap with the static files, or "" if the object
+// references none.
+func ContentName(object *v1alpha2.NginxOperator, in Inputs) string {
+	if in.Content == nil {
+		return ""
+	}
+	return object.Name + "-content-" + in.Content.Hash + in.Suffix
+}
+
+// FilesName returns the name of the ConfigMap with the files of spec.files, or "" if none is from a
+// ConfigMap.
+func FilesName(object *v1alpha2.NginxOperator, in Inputs) string {
+	if in.Files == nil {
+		return ""
+	}
+	return object.Name + "-files-" + in.Files.Hash + in.Suffix
 }
 
 // ShortHash returns ten hexadecimal digits that identify a text in the name of an object.

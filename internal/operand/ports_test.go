@@ -359,8 +359,8 @@ func TestNamesGoRoundInSteps(t *testing.T) {
 				}
 			}
 			for _, port := range declaredPorts(&object.Spec, now) {
-				if !slices.ContainsFunc(now.Service, func(p corev1.ServicePort) bool { return p.Name == port.name && p.Port == port.number }) {
-					t.Errorf("%v to %v: in the end there is no %s %d", before, after, port.name, port.number)
+				if !slices.ContainsFunc(now.Service, func(p corev1.ServicePort) bool { return p.Name == port.Name && p.Port == port.Number }) {
+					t.Errorf("%v to %v: in the end there is no %s %d", before, after, port.Name, port.Number)
 				}
 			}
 		}

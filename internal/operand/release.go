@@ -40,9 +40,7 @@ func (r Release) Configuration(object *v1alpha2.NginxOperator, servers string) (
 
 // Inputs returns the inputs that depend only on the spec and the release.
 func (r Release) Inputs(object *v1alpha2.NginxOperator) Inputs {
-	return Inputs{
-		Image: defaults.Image(&object.Spec, r.Image), Exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage),
-	}
+	return Inputs{Image: defaults.Image(&object.Spec, r.Image), Exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage)}
 }
 
 // specInputs returns inputs with placeholders for the referenced objects.
@@ -72,6 +70,7 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 	if len(object.Spec.Patches) == 0 || len(errs) > 0 {
 		return errs, nil
 	}
+
 	var warnings, names []string
 	children := Desired(object, in)
 	for _, child := range children {
@@ -92,14 +91,15 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 // Refusals returns the values of a spec that this release refuses in a new write, and that an older
 // release could have stored.
 func (r Release) Refusals(object *v1alpha2.NginxOperator) []ratchet.Refusal {
-	out := validation.Refusals(&object.Spec, SpecPath)
+	refusals := validation.Refusals(&object.Spec, SpecPath)
 	isWhole := func(refusal ratchet.Refusal) bool { return refusal.Err.Field == SpecPath.String() }
-	if slices.ContainsFunc(out, isWhole) {
-		return out // rendering it may be expensive
+	if slices.ContainsFunc(refusals, isWhole) {
+		return refusals // rendering it may be expensive
 	}
-	out = append(out, r.oversized(object)...)
+
+	refusals = append(refusals, r.oversized(object)...)
 	if len(object.Spec.Patches) == 0 {
-		return out
+		return refusals
 	}
-	return append(out, patch.Refused(object.Spec.Patches, patchable(object, r.specInputs(object)), patchesPath)...)
+	return append(refusals, patch.Refused(object.Spec.Patches, patchable(object, r.specInputs(object)), patchesPath)...)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -54,19 +53,6 @@ func RouteMovesTo(pods, entrance []client.Object, now Running) (number int32, mo
 	return number, number != now.exposed && now.servesExposed() && now.ready.Has(number)
 }
 
-// movesRoute reports whether Pods move the Ingress or HTTPRoute of an entrance to another number.
-func movesRoute(entrance, pods parts) bool {
-	return (entrance.ingress != nil || entrance.route != nil) && entrance.backend() != pods.backend()
-}
-
-// settlingRoute returns a Deployment whose earlier Pods serve until the Ingress or HTTPRoute has
-// moved.
-func settlingRoute(deployment *appsv1.Deployment) *appsv1.Deployment {
-	out := deployment.DeepCopy()
-	out.Spec.MinReadySeconds = max(out.Spec.MinReadySeconds, min(routeSettleSeconds, ptr.Deref(out.Spec.ProgressDeadlineSeconds, 0)/4))
-	return out
-}
-
 // backend returns the number that the Ingress or HTTPRoute has while no other Pods run. Without
 // them it is the first port without TLS, as far as the Service shows that.
 func (p parts) backend() int32 {
@@ -80,6 +66,7 @@ func (p parts) backend() int32 {
 			return ptr.Deref(port.Port, 0)
 		}
 	}
+
 	ports := p.service.Spec.Ports
 	if len(ports) == 0 || Serves(ports, p.preferred) {
 		return p.preferred
@@ -123,14 +110,12 @@ func routeBackends(route *gatewayv1.HTTPRoute) (out []*gatewayv1.BackendObjectRe
 	return out
 }
 
-// servesExposed reports whether ready Pods serve the number that the Ingress or HTTPRoute
-// references.
+// servesExposed reports whether ready Pods serve the number of the Ingress or HTTPRoute.
 func (now Running) servesExposed() bool {
 	return now.ready.Has(now.exposed) && Serves(now.Service, now.exposed)
 }
 
-// WithoutEndpoints returns the running ports with a number of the Service that has no endpoints
-// yet.
+// WithoutEndpoints returns the running ports with a number that has no endpoints yet.
 func (now Running) WithoutEndpoints(number int32) Running {
 	now.unreached = sets.New(number)
 	return now

@@ -16,9 +16,8 @@ import (
 
 // NewRunning returns the running ports of an object. service has the ports of its Service. exposed
 // is the port number that its HTTPRoute or Ingress references, or 0. replicaSets and pods have the
-// labels of the object, which every user can set who may create them. Those of its Deployment,
-// which can be nil, have the controller as well. A Pod that is being deleted serves until it has
-// ended.
+// labels of the object, which any client can set. Those of its Deployment, which can be nil, have
+// the controller as well. A Pod that is being deleted serves until it has ended.
 func NewRunning(
 	service []corev1.ServicePort, exposed int32, deployment *appsv1.Deployment, replicaSets []*appsv1.ReplicaSet, pods []*corev1.Pod,
 ) Running {
@@ -45,6 +44,7 @@ func NewRunning(
 			}
 		}
 	}
+
 	for _, set := range replicaSets {
 		if template := &set.Spec.Template; health.WantsPods(set) {
 			add(ContainerPortsOf(template.Annotations, &template.Spec), own.Has(set.UID))
@@ -75,11 +75,10 @@ type Running struct {
 	own []ContainerPort
 	// Service has the ports of the Service, or nil if it does not exist.
 	Service []corev1.ServicePort
-	// ServiceVersion is the resource version of the Service, or "". Port names are computed from
-	// the Service, so they are not written to a later version of it.
+	// ServiceVersion is the resource version of the Service, or "". Port names are computed from it.
 	ServiceVersion string
 	// pods is the number of Pods that are not being deleted, and everywhere has the port numbers
-	// that all of them serve, and that at least one ready Pod serves.
+	// that all of them and a ready one serve.
 	pods       int
 	everywhere sets.Set[int32]
 	// ready has the numbers of the Service that ready Pods serve.
@@ -107,17 +106,6 @@ func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set
 	if ready {
 		seenReady.Insert(numbers.UnsortedList()...)
 	}
-}
-
-// health returns the numbers of the ports for probes of the instance's Pods.
-func (now Running) health() sets.Set[int32] {
-	out := sets.New[int32]()
-	for _, port := range now.own {
-		if port.Name == HealthPort {
-			out.Insert(port.Listens)
-		}
-	}
-	return out
 }
 
 // ContainerPort is a port of Pods: its name, the number in the Service that it serves, and the

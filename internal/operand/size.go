@@ -1,6 +1,8 @@
 package operand
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -67,12 +69,6 @@ func SizeOf(
 	return out
 }
 
-// DesiredAutoscaler returns the HorizontalPodAutoscaler of an object without the label of the
-// version.
-func DesiredAutoscaler(object *v1alpha2.NginxOperator) *autoscalingv2.HorizontalPodAutoscaler {
-	return desiredAutoscaler(object, Inputs{})
-}
-
 // CanScale reports whether Pods request what the autoscaler of a spec measures. A limit counts as a
 // request.
 func CanScale(deployment *appsv1.Deployment, spec *v1alpha2.NginxOperatorSpec) bool {
@@ -83,24 +79,19 @@ func CanScale(deployment *appsv1.Deployment, spec *v1alpha2.NginxOperatorSpec) b
 	if deployment == nil {
 		return true
 	}
-	for i := range deployment.Spec.Template.Spec.Containers {
-		container := &deployment.Spec.Template.Spec.Containers[i]
-		if container.Name != wellknown.OperandContainer {
-			continue
+
+	lacks := func(resources corev1.ResourceRequirements, name corev1.ResourceName) bool {
+		quantity, isRequest := resources.Requests[name]
+		if !isRequest {
+			quantity = resources.Limits[name]
 		}
-		for name, target := range map[corev1.ResourceName]*int32{
-			corev1.ResourceCPU: bounds.TargetCPUUtilizationPercentage, corev1.ResourceMemory: bounds.TargetMemoryUtilizationPercentage,
-		} {
-			quantity, found := container.Resources.Requests[name]
-			if !found {
-				quantity = container.Resources.Limits[name]
-			}
-			if target != nil && quantity.IsZero() {
-				return false
-			}
-		}
+		return quantity.IsZero()
 	}
-	return true
+	return !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers, func(container corev1.Container) bool {
+		return container.Name == wellknown.OperandContainer &&
+			(bounds.TargetCPUUtilizationPercentage != nil && lacks(container.Resources, corev1.ResourceCPU) ||
+				bounds.TargetMemoryUtilizationPercentage != nil && lacks(container.Resources, corev1.ResourceMemory))
+	})
 }
 
 // AutoscalingOf returns the bounds of an autoscaler, or nil without one.

@@ -12,16 +12,13 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// suffixBytes is the number of random bytes of a suffix.
-const suffixBytes = 4
-
 // knownSuffix matches the annotation with the suffix.
 var knownSuffix = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
 // NewSuffix returns a random suffix for the names of ConfigMaps. Other clients cannot guess these
 // names and create the ConfigMaps first.
 func NewSuffix() string {
-	random := make([]byte, suffixBytes)
+	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never returns an error
 	return "-" + hex.EncodeToString(random)
 }

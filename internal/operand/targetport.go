@@ -14,13 +14,13 @@ import (
 // from the number in the Service, or "" if there are none. With it each Pod shows which numbers it
 // serves, also after the Service has changed.
 func servicePorts(ports []declaredPort) string {
-	var out []string
+	var pairs []string
 	for _, port := range ports {
-		if port.number != port.listens {
-			out = append(out, fmt.Sprintf("%s=%d", port.target, port.number))
+		if port.Number != port.Listens {
+			pairs = append(pairs, fmt.Sprintf("%s=%d", port.target, port.Number))
 		}
 	}
-	return strings.Join(out, ",")
+	return strings.Join(pairs, ",")
 }
 
 // ContainerPortsOf returns the ports of the nginx container in a Pod or Pod template.

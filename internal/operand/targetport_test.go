@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -43,7 +44,7 @@ func TestServicePortsOfAPod(t *testing.T) {
 func TestServicePortsAreBounded(t *testing.T) {
 	var all []declaredPort
 	for range 32 {
-		all = append(all, declaredPort{target: "fifteen-letters", number: 65535, listens: 1})
+		all = append(all, declaredPort{ServicePort: defaults.ServicePort{Number: 65535, Listens: 1}, target: "fifteen-letters"})
 	}
 	if n := len(servicePorts(all)); n > wellknown.MaxServicePorts {
 		t.Errorf("%d bytes", n)

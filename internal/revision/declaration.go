@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/change"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
@@ -39,17 +40,7 @@ type Declaration struct {
 
 // Deployment returns the declared Deployment, or nil if there is none.
 func (d *Declaration) Deployment() *appsv1.Deployment {
-	return ChildOf[*appsv1.Deployment](d.Children)
-}
-
-// ChildOf returns the first child of a kind, or nil.
-func ChildOf[T client.Object](children []client.Object) (none T) {
-	for _, child := range children {
-		if found, ok := child.(T); ok {
-			return found
-		}
-	}
-	return none
+	return operand.ChildOf[*appsv1.Deployment](d.Children)
 }
 
 // Image returns the container image of nginx.
@@ -108,10 +99,13 @@ func (r Rendering) Unrendered() []operand.OptionalKind {
 	if r.Entrance == nil {
 		return nil
 	}
-	if object := r.Entrance.Object; object != nil {
-		return operand.Unrendered(&object.Spec, operand.Inputs{Missing: r.Missing})
-	}
-	return operand.MissingKinds(r.Entrance.Children, r.Missing)
+	return slices.DeleteFunc(slices.Clone(operand.OptionalKinds), func(optional operand.OptionalKind) bool {
+		if object := r.Entrance.Object; object != nil {
+			return r.Missing[optional.Kind] == "" || !optional.IsDeclared(&object.Spec)
+		}
+		isOfKind := func(child client.Object) bool { return live.KindOf(child) == optional.Kind }
+		return r.Missing[optional.Kind] == "" || !slices.ContainsFunc(r.Entrance.Children, isOfKind)
+	})
 }
 
 // PatchedKinds returns the kinds of children that patches of a spec change, sorted. before are

@@ -18,6 +18,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/revision"
 )
 
@@ -120,7 +121,7 @@ func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperato
 	if err != nil {
 		return out, fmt.Errorf("failed to read ControllerRevision %q: %w", reference.Name, err)
 	}
-	if service := revision.ChildOf[*corev1.Service](children); service != nil {
+	if service := operand.ChildOf[*corev1.Service](children); service != nil {
 		out.service = service.Spec.Ports
 	}
 	return out, nil
