@@ -64,20 +64,20 @@ func TestID(t *testing.T) {
 		in         operand.Inputs
 		user, pods bool
 	}{
-		"nothing":                    {},
-		"the image of the release":   {image: "other", pods: true},
-		"the image of the spec":      {change: func(s *spec) { s.Image = "other" }, user: true, pods: true},
-		"replicas":                   {change: func(s *spec) { s.Replicas = ptr.To[int32](7) }},
-		"the Service":                {change: func(s *spec) { s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} }},
-		"the NetworkPolicy":          {change: func(s *spec) { s.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: "None"} }},
-		"the Ingress":                {change: fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"})},
-		"a pause":                    {change: func(s *spec) { s.Paused = true }},
-		"another drain":              {change: func(s *spec) { s.DrainSeconds = ptr.To[int32](26) }, user: true, pods: true},
-		"an empty template":          {change: func(s *spec) { s.PodTemplate = &v1alpha2.PodTemplate{} }, user: true},
+		"nothing":                  {},
+		"the image of the release": {image: "other", pods: true},
+		"the image of the spec":    {change: func(s *spec) { s.Image = "other" }, user: true, pods: true},
+		"replicas":                 {change: func(s *spec) { s.Replicas = ptr.To[int32](7) }},
+		"the Service":              {change: func(s *spec) { s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} }},
+		"the NetworkPolicy":        {change: func(s *spec) { s.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: "None"} }},
+		"the Ingress":              {change: fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"})},
+		"a pause":                  {change: func(s *spec) { s.Paused = true }},
+		"another drain":            {change: func(s *spec) { s.DrainSeconds = ptr.To[int32](26) }, user: true, pods: true},
+		"an empty template":        {change: func(s *spec) { s.PodTemplate = &v1alpha2.PodTemplate{} }, user: true},
 		"a label of the Pods": {change: func(s *spec) {
 			s.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{"a": "b"}}
 		}, user: true, pods: true},
-		"the appProtocol of a port": {change: func(s *spec) { s.Ports[0].AppProtocol = "kubernetes.io/ws" }},
+		"the appProtocol of a port":  {change: func(s *spec) { s.Ports[0].AppProtocol = "kubernetes.io/ws" }},
 		"the name of a port":         {change: fixture.Ports("web", 8080)},
 		"the number of a port":       {change: fixture.Ports("http", 8081), user: true, pods: true},
 		"a redeployment":             {change: func(s *spec) { s.ForceRedeploy = "now" }, user: true, pods: true},

@@ -64,7 +64,6 @@ func TestTLSPort(t *testing.T) {
 	}
 }
 
-// TestGivenResources verifies that the given resources replace the default completely.
 // TestTLSPortStays verifies that an update that adds a config keeps the default port of the first
 // certificate, and adds no port to others.
 func TestTLSPortStays(t *testing.T) {
@@ -103,6 +102,7 @@ func TestTLSPortStays(t *testing.T) {
 	}
 }
 
+// TestGivenResources verifies that the given resources replace the default completely.
 func TestGivenResources(t *testing.T) {
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 	spec := &v1alpha2.NginxOperatorSpec{Resources: &corev1.ResourceRequirements{Limits: limits}}
@@ -133,5 +133,25 @@ func TestDrain(t *testing.T) {
 	}
 	if got := DrainOf(&v1alpha2.NginxOperatorSpec{}); got != (Drain{5, 20, 30}) {
 		t.Errorf("default: %+v", got)
+	}
+}
+
+func TestCacheOf(t *testing.T) {
+	if got := CachePath(&v1alpha2.Cache{}); got != "/var/cache/nginx" {
+		t.Errorf("path %q", got)
+	}
+	if got := CacheMedium(&v1alpha2.Cache{}); got != corev1.StorageMediumDefault {
+		t.Errorf("medium %q", got)
+	}
+	if got := CacheMedium(&v1alpha2.Cache{InMemory: true}); got != corev1.StorageMediumMemory {
+		t.Errorf("medium %q", got)
+	}
+	for size, bytes := range map[string]int64{
+		"1M": 1e6, "200Mi": 200 << 20, "99999Gi": 99999 << 30, "": 0, "0Mi": 0, "1": 0, "1e9": 0, "1Ti": 0, "100000Mi": 0, "-1Gi": 0, "1.5Gi": 0,
+	} {
+		got, valid := CacheSize(&v1alpha2.Cache{Size: size})
+		if valid != (bytes > 0) || got.Value() != bytes {
+			t.Errorf("%q: %s, %t", size, got.String(), valid)
+		}
 	}
 }

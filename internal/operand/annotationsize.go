@@ -23,8 +23,7 @@ const (
 	smallSpec = 48 << 10
 )
 
-// oversized returns the fields of a spec that give a child more annotations than the API server
-// accepts.
+// oversized returns the fields of a spec that give a child too many annotations for the API server.
 func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 	if raw, err := json.Marshal(object.Spec); err == nil && len(raw) <= smallSpec {
 		return nil
@@ -54,8 +53,7 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 }
 
 // largestField returns the largest field of a spec that becomes annotations of a child, and its
-// JSON. A valid spec has at most 200 KiB of JSON, so only the annotations of the Service and
-// patches can be too large.
+// JSON. Valid specs are limited, so only annotations of the Service and patches can be too large.
 func largestField(child client.Object, spec *v1alpha2.NginxOperatorSpec) (path *field.Path, value string) {
 	path = SpecPath
 	consider := func(at *field.Path, declared any) {

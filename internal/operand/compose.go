@@ -44,8 +44,8 @@ type Composed struct {
 // can be the same, for the Pods that run. It does not change its arguments.
 //
 // While Pods of several declarations run, the Service has the numbers of the entrance, those that
-// ready new Pods serve, and those that earlier Pods still serve. The NetworkPolicy admits clients to
-// the same Pods. The Ingress or HTTPRoute has a number that ready Pods serve.
+// ready new Pods serve, and those that earlier Pods still serve. The NetworkPolicy admits clients
+// to the same Pods. The Ingress or HTTPRoute has a number that ready Pods serve.
 func Compose(pods, entrance []client.Object, now Running) Composed {
 	old := partsOf(entrance)
 	coming := comingParts(pods, old)

@@ -18,14 +18,13 @@ import (
 type Configuration struct {
 	// Hash identifies the files in the name of the ConfigMap.
 	Hash string
-	// Files is nil if an earlier reconcile rendered them, and only the hash is known.
+	// Files is nil if only the hash is known.
 	Files nginxconf.Files
 }
 
 // NewConfiguration returns a configuration with its hash.
 func NewConfiguration(files nginxconf.Files) Configuration {
-	// The hash of a single file is the hash of its text, as in release 0.1.0, so that the names of
-	// its ConfigMaps stay.
+	// A single file has the hash of its text, so that the names of ConfigMaps of release 0.1.0 stay.
 	if len(files) == 1 {
 		return Configuration{ShortHash(files[nginxconf.MainFile]), files}
 	}
@@ -36,8 +35,7 @@ func NewConfiguration(files nginxconf.Files) Configuration {
 type Content struct {
 	// Hash identifies the files in the name of the ConfigMap.
 	Hash string
-	// Text and Binary are the files by their keys. Both are nil if an earlier reconcile read them,
-	// and only the hash is known.
+	// Text and Binary are the files by their keys. Both are nil if only the hash is known.
 	Text   map[string]string
 	Binary map[string][]byte
 }
@@ -57,8 +55,8 @@ type Files struct {
 	FileBinary map[string][]byte
 }
 
-// newConfigMap returns a ConfigMap that Pods mount. It has copies of the user's files: an edit or
-// deletion of the originals does not affect running Pods.
+// newConfigMap returns a ConfigMap that Pods mount. It has copies of the user's files, so that a
+// change of the originals does not affect running Pods.
 func newConfigMap(object *v1alpha2.NginxOperator, in Inputs, name string, content Content) *corev1.ConfigMap {
 	configMap := assets.ConfigMap()
 	configMap.ObjectMeta = ObjectMeta(object, in)
@@ -71,22 +69,21 @@ func ConfigName(object *v1alpha2.NginxOperator, in Inputs) string {
 	return object.Name + "-" + in.Config.Hash + in.Suffix
 }
 
-// ContentName returns the name of the ConfigMap with the static files, or "" if the object
-// references none.
+// ContentName returns the name of the ConfigMap with the static files, or "" without static files.
 func ContentName(object *v1alpha2.NginxOperator, in Inputs) string {
-	if in.Content == nil {
-		return ""
-	}
-	return object.Name + "-content-" + in.Content.Hash + in.Suffix
+	return nameOf(object, in, "content", in.Content)
 }
 
-// FilesName returns the name of the ConfigMap with the files of spec.files, or "" if none is from a
-// ConfigMap.
+// FilesName returns the name of the ConfigMap with the files of spec.files from ConfigMaps, or "".
 func FilesName(object *v1alpha2.NginxOperator, in Inputs) string {
-	if in.Files == nil {
+	return nameOf(object, in, "files", in.Files)
+}
+
+func nameOf(object *v1alpha2.NginxOperator, in Inputs, part string, content *Content) string {
+	if content == nil {
 		return ""
 	}
-	return object.Name + "-files-" + in.Files.Hash + in.Suffix
+	return object.Name + "-" + part + "-" + content.Hash + in.Suffix
 }
 
 // ShortHash returns ten hexadecimal digits that identify a text in the name of an object.

@@ -37,8 +37,7 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	return deployment
 }
 
-// SetCareful changes the rollout of a Deployment so that every running Pod stays until a new one is
-// ready.
+// SetCareful lets each running Pod of a Deployment stay until a new one is ready.
 func SetCareful(deployment *appsv1.Deployment) {
 	rolling := deployment.Spec.Strategy.RollingUpdate.DeepCopy()
 	if rolling == nil {
@@ -68,8 +67,7 @@ func Mark(deployment *appsv1.Deployment, id, spec string, live *appsv1.Deploymen
 	}
 }
 
-// MarkAgain writes the ID of its Pods to a Deployment as it was declared before. A release before
-// 0.8.0 declared it with other names.
+// MarkAgain writes the ID of its Pods to a Deployment that an older release may have declared.
 func MarkAgain(deployment *appsv1.Deployment, id string) {
 	if deployment.Annotations[wellknown.AnnotationChange] != "" {
 		return
@@ -79,8 +77,7 @@ func MarkAgain(deployment *appsv1.Deployment, id string) {
 	metav1.SetMetaDataLabel(&deployment.ObjectMeta, wellknown.LabelRecord, "")
 }
 
-// MarkAsBefore keeps the names by which a release before 0.8.0 knows the Pods of a Deployment. An
-// upgrade alone changes no child.
+// MarkAsBefore retains the names of a release before 0.8.0, because an upgrade changes no child.
 func MarkAsBefore(deployment, live *appsv1.Deployment) {
 	deployment.Labels[wellknown.LabelRecord] = live.Labels[wellknown.LabelRecord]
 	if first, _, _ := strings.Cut(live.Annotations[wellknown.AnnotationFirstDeclaration], " "); first != "" {

@@ -23,7 +23,7 @@ func Desired(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
 	}
 	deployment := DesiredDeployment(object, in)
 	children = append(children, deployment)
-	if needsPodDisruptionBudget(*deployment.Spec.Replicas) {
+	if *deployment.Spec.Replicas > 1 {
 		children = append(children, desiredPodDisruptionBudget(object, in))
 	}
 	if object.Spec.Autoscaling != nil {

@@ -65,7 +65,9 @@ func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []in
 	}
 
 	before := entrance.served().Difference(serving).Difference(forAll)
-	rules := withoutNumbers(entrance.policy.DeepCopy().Spec.Ingress, func(_ ingressRule, number int32) bool { return before.Has(number) })
+	rules := withoutNumbers(entrance.policy.DeepCopy().Spec.Ingress, func(_ ingressRule, number int32) bool {
+		return before.Has(number)
+	})
 	rules = admit(rules, serving, peersOf(entrance))
 	rules = admit(rules, added, peersOf(pods))
 	return admit(rules, forAll, nil)
@@ -73,10 +75,7 @@ func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []in
 
 // served returns the numbers on which the Pods of a declaration listen for ports of its Service.
 func (p parts) served() sets.Set[int32] {
-	numbers := sets.New[int32]()
-	for _, port := range p.service.Spec.Ports {
-		numbers.Insert(port.Port)
-	}
+	numbers, _ := numbersAndNames(p.service.Spec.Ports)
 	return listening(numbers, p.containerPorts())
 }
 
@@ -125,7 +124,9 @@ func listening(numbers sets.Set[int32], containers []ContainerPort) sets.Set[int
 // numbers, because it would open all of them.
 func admit(rules []ingressRule, numbers sets.Set[int32], from []networkingv1.NetworkPolicyPeer) []ingressRule {
 	if len(from) > 0 {
-		rules = withoutNumbers(rules, func(rule ingressRule, number int32) bool { return len(rule.From) == 0 && numbers.Has(number) })
+		rules = withoutNumbers(rules, func(rule ingressRule, number int32) bool {
+			return len(rule.From) == 0 && numbers.Has(number)
+		})
 	}
 	missing, at := numbers.Clone(), -1
 	for i, rule := range rules {
@@ -141,7 +142,8 @@ func admit(rules []ingressRule, numbers sets.Set[int32], from []networkingv1.Net
 	}
 	if at < 0 {
 		at = len(rules)
-		if first := slices.IndexFunc(rules, func(rule ingressRule) bool { return len(rule.From) == 0 }); first >= 0 && len(from) > 0 {
+		isForAll := func(rule ingressRule) bool { return len(rule.From) == 0 }
+		if first := slices.IndexFunc(rules, isForAll); first >= 0 && len(from) > 0 {
 			at = first
 		}
 		rules = slices.Insert(rules, at, ingressRule{From: from})

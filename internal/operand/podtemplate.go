@@ -25,13 +25,13 @@ const (
 )
 
 // setPodTemplate completes the Pod template of the asset. For specs that v1alpha1 can express, it
-// must remain byte for byte the template of release 0.1.0. Otherwise an upgrade would restart all
-// Pods.
+// must remain the template of release 0.1.0: another one would restart all Pods in an upgrade.
 func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in Inputs) {
 	spec, pod := &object.Spec, &template.Spec
 	ports := declaredPorts(spec, in.Running)
 	setPodMetadata(template, object, in, servicePorts(ports))
-	ports = append(ports, declaredPort{ServicePort: defaults.ServicePort{Listens: defaults.HealthPort(spec)}, target: HealthPort})
+	health := defaults.ServicePort{Listens: defaults.HealthPort(spec)}
+	ports = append(ports, declaredPort{ServicePort: health, target: HealthPort})
 	if slices.ContainsFunc(ports, func(port declaredPort) bool { return port.Listens < firstUnprivilegedPort }) {
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// HealthPort is the name of the container port for probes. The Service and the probes use names of
-// container ports, so that Pods with different port numbers can serve at the same time.
+// HealthPort is the name of the container port for probes. The Service and the probes use names, so
+// that Pods with different port numbers can serve at the same time.
 const HealthPort = "health"
 
 // certificatePort is the start of the name of a port of spec.tls in the Service.
@@ -62,16 +62,15 @@ func setTargets(ports []declaredPort, containers []ContainerPort) {
 	}
 }
 
-// namesOf returns the names of container ports by the number that they serve, without the port for
-// probes.
+// namesOf returns the names of container ports by the number that they serve, without HealthPort.
 func namesOf(containers []ContainerPort) map[int32]string {
-	out := map[int32]string{}
+	names := map[int32]string{}
 	for _, port := range containers {
-		if _, found := out[port.Number]; !found && port.Name != "" && port.Name != HealthPort {
-			out[port.Number] = port.Name
+		if names[port.Number] == "" && port.Name != "" && port.Name != HealthPort {
+			names[port.Number] = port.Name
 		}
 	}
-	return out
+	return names
 }
 
 // freeName returns the preferred name, or a name with the number if the preferred name is taken.
@@ -84,8 +83,7 @@ func freeName(preferred string, number int32, taken func(string) bool) string {
 	return name
 }
 
-// leavingPorts returns the ports that are no longer declared, but that Pods still serve. They stay
-// in the Service until the last of these Pods is gone.
+// leavingPorts returns the ports that are no longer declared, but that Pods still serve.
 func leavingPorts(declared []corev1.ServicePort, now Running) []corev1.ServicePort {
 	numbers, names := numbersAndNames(declared)
 	var leaving []corev1.ServicePort

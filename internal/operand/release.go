@@ -40,7 +40,9 @@ func (r Release) Configuration(object *v1alpha2.NginxOperator, servers string) (
 
 // Inputs returns the inputs that depend only on the spec and the release.
 func (r Release) Inputs(object *v1alpha2.NginxOperator) Inputs {
-	return Inputs{Image: defaults.Image(&object.Spec, r.Image), Exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage)}
+	return Inputs{
+		Image: defaults.Image(&object.Spec, r.Image), Exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage),
+	}
 }
 
 // specInputs returns inputs with placeholders for the referenced objects.
@@ -52,8 +54,7 @@ func (r Release) specInputs(object *v1alpha2.NginxOperator) Inputs {
 	return in
 }
 
-// PodTemplate returns the Pod template of an object, with its patches, as far as the spec
-// determines it. It reads no referenced objects.
+// PodTemplate returns the Pod template of an object, with its patches, without referenced objects.
 func (r Release) PodTemplate(object *v1alpha2.NginxOperator) corev1.PodTemplateSpec {
 	deployment := DesiredDeployment(object, r.specInputs(object))
 	if patched, errs := patch.Apply(object.Spec.Patches, []client.Object{deployment}, patchesPath); len(errs) == 0 {
@@ -88,8 +89,7 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 	return nil, warnings
 }
 
-// Refusals returns the values of a spec that this release refuses in a new write, and that an older
-// release could have stored.
+// Refusals returns the values of a spec that only an older release could have stored.
 func (r Release) Refusals(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 	refusals := validation.Refusals(&object.Spec, SpecPath)
 	isWhole := func(refusal ratchet.Refusal) bool { return refusal.Err.Field == SpecPath.String() }

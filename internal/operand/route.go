@@ -15,8 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// routeSettleSeconds is minReadySeconds of a rollout that moves the Ingress or HTTPRoute to another
-// number. The earlier Pods serve until it has moved.
+// routeSettleSeconds is minReadySeconds of a rollout that moves the Ingress or HTTPRoute, so that
+// the earlier Pods serve until it has moved.
 const routeSettleSeconds = 5
 
 // mainPort returns the number of the first port without TLS, or else of the first port.
@@ -25,9 +25,9 @@ func mainPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return ports[max(0, slices.IndexFunc(ports, func(port defaults.ServicePort) bool { return !port.TLS }))].Number
 }
 
-// backendOf returns the number of the Service that the Ingress or HTTPRoute references, and whether
-// it waits for the endpoints of another number. It stays while ready Pods serve the current number,
-// and no ready Pod serves the other one, or it has no endpoints yet.
+// backendOf returns the number of the Ingress or HTTPRoute, and whether it waits for the endpoints
+// of another one. It stays while ready Pods serve it, and none serve the other one, or the other
+// one has no endpoints yet.
 func backendOf(entrance, pods parts, now Running) (number int32, held bool) {
 	wanted := wantedBackend(entrance, pods, now)
 	if now.servesExposed() && (!now.ready.Has(wanted) || now.unreached.Has(wanted)) {
@@ -36,8 +36,7 @@ func backendOf(entrance, pods parts, now Running) (number int32, held bool) {
 	return wanted, false
 }
 
-// wantedBackend returns the main port of the new Pods once one of them is ready, and otherwise that
-// of the entrance.
+// wantedBackend returns the main port of the new Pods once one is ready, or that of the entrance.
 func wantedBackend(entrance, pods parts, now Running) int32 {
 	if number := pods.backend(); now.ready.Has(number) {
 		return number
@@ -53,8 +52,8 @@ func RouteMovesTo(pods, entrance []client.Object, now Running) (number int32, mo
 	return number, number != now.exposed && now.servesExposed() && now.ready.Has(number)
 }
 
-// backend returns the number that the Ingress or HTTPRoute has while no other Pods run. Without
-// them it is the first port without TLS, as far as the Service shows that.
+// backend returns the number that the Ingress or HTTPRoute has while no other Pods run. If neither
+// is declared, it is the first port without TLS.
 func (p parts) backend() int32 {
 	if p.ingress != nil {
 		for _, port := range ingressBackends(p.ingress) {
@@ -80,10 +79,10 @@ func HasTLS(port corev1.ServicePort) bool {
 }
 
 // ingressBackends returns the ports of an Ingress that are ports of the instance's Service.
-func ingressBackends(ingress *networkingv1.Ingress) (out []*networkingv1.ServiceBackendPort) {
+func ingressBackends(ingress *networkingv1.Ingress) (ports []*networkingv1.ServiceBackendPort) {
 	add := func(backend *networkingv1.IngressBackend) {
 		if backend != nil && backend.Service != nil && backend.Service.Name == ingress.Name && backend.Service.Port.Number != 0 {
-			out = append(out, &backend.Service.Port)
+			ports = append(ports, &backend.Service.Port)
 		}
 	}
 	for i := range ingress.Spec.Rules {
@@ -94,20 +93,20 @@ func ingressBackends(ingress *networkingv1.Ingress) (out []*networkingv1.Service
 		}
 	}
 	add(ingress.Spec.DefaultBackend)
-	return out
+	return ports
 }
 
 // routeBackends returns the references of an HTTPRoute to the instance's Service.
-func routeBackends(route *gatewayv1.HTTPRoute) (out []*gatewayv1.BackendObjectReference) {
+func routeBackends(route *gatewayv1.HTTPRoute) (references []*gatewayv1.BackendObjectReference) {
 	for i := range route.Spec.Rules {
 		for j := range route.Spec.Rules[i].BackendRefs {
 			reference := &route.Spec.Rules[i].BackendRefs[j].BackendObjectReference
 			if string(reference.Name) == route.Name && ptr.Deref(reference.Kind, "Service") == "Service" {
-				out = append(out, reference)
+				references = append(references, reference)
 			}
 		}
 	}
-	return out
+	return references
 }
 
 // servesExposed reports whether ready Pods serve the number of the Ingress or HTTPRoute.

@@ -65,11 +65,9 @@ func NewRunning(
 	return out
 }
 
-// Running has the ports of the running Pods and of the live Service. They may differ from the
-// declared ports.
+// Running has the ports of the running Pods and of the live Service.
 type Running struct {
-	// Containers has the container ports of all Pods and of all ReplicaSets that request Pods, the
-	// oldest first.
+	// Containers has the container ports of Pods and of ReplicaSets that request Pods, oldest first.
 	Containers []ContainerPort
 	// own has the container ports of the Pods and ReplicaSets of the instance's Deployment.
 	own []ContainerPort
@@ -108,8 +106,8 @@ func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set
 	}
 }
 
-// ContainerPort is a port of Pods: its name, the number in the Service that it serves, and the
-// number that the Pods listen on. The latter may differ between revisions.
+// ContainerPort is a port of Pods: its name, the number in the Service, and the number that the
+// Pods listen on, which may differ between revisions.
 type ContainerPort struct {
 	Name            string
 	Number, Listens int32

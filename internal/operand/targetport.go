@@ -10,9 +10,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// servicePorts returns the value of the annotation with the container ports whose number differs
-// from the number in the Service, or "" if there are none. With it each Pod shows which numbers it
-// serves, also after the Service has changed.
+// servicePorts returns the annotation with the container ports whose number differs from that in
+// the Service, or "". With it each Pod shows which numbers it serves, also after a change.
 func servicePorts(ports []declaredPort) string {
 	var pairs []string
 	for _, port := range ports {
@@ -50,9 +49,8 @@ func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []Con
 	return out
 }
 
-// keepNodePorts handles node ports that move to another port of the Service. Such a node port stays
-// on the old port until all Pods that are not being deleted serve the new port. A node port
-// forwards to only one container port, and must always have Pods.
+// keepNodePorts leaves a node port that moves to another port of the Service on the old port until
+// all remaining Pods serve the new one. A node port has one container port, and needs Pods.
 func keepNodePorts(ports []corev1.ServicePort, now Running) {
 	kept := map[int32]int32{}
 	for i := range ports {

@@ -26,8 +26,7 @@ func setWorkload(pod *corev1.PodSpec, spec *v1alpha2.NginxOperatorSpec) {
 	pod.DeprecatedServiceAccount = spec.ServiceAccountName //nolint:staticcheck // see above
 }
 
-// setSecurityContext adds the declared users and groups to the restricted security context of the
-// asset.
+// setSecurityContext adds the declared users and groups to the security context of the asset.
 func setSecurityContext(pod *corev1.PodSecurityContext, declared *v1alpha2.PodSecurityContext) {
 	if declared == nil {
 		return
@@ -39,8 +38,7 @@ func setSecurityContext(pod *corev1.PodSecurityContext, declared *v1alpha2.PodSe
 	}
 }
 
-// containersOf returns containers with the security context and the termination message policy of
-// nginx.
+// containersOf returns containers with the security context of nginx.
 func containersOf(declared []v1alpha2.Container, nginx *corev1.Container, restart *corev1.ContainerRestartPolicy) []corev1.Container {
 	containers := as[[]corev1.Container](declared)
 	for i := range containers {

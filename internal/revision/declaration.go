@@ -1,6 +1,6 @@
 // Package revision has the declarations of an instance: the children that its spec renders, those
-// that were declared last, and those in effect. The children in effect are stored as bytes in a
-// ControllerRevision before they are replaced. Only stored or rendered children are ever written.
+// that were declared last, and those in effect. A ControllerRevision stores the children in effect
+// before they are replaced. Only stored or rendered children are ever written.
 package revision
 
 import (
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,12 +28,11 @@ type Declaration struct {
 	// Object has the spec, with the inputs of its children. It is nil unless the spec was rendered.
 	Object *v1alpha2.NginxOperator
 	Inputs operand.Inputs
-	// Children are the children. Those that were declared last have no entrance.
+	// Children have no entrance if they were declared last.
 	Children []client.Object
 	// Content has the data of the ConfigMaps.
 	Content apply.Content
-	// PatchedKinds are the kinds of children that the patches of the spec change.
-	// Rendering.PatchedKinds has them for a rendered spec.
+	// PatchedKinds are the kinds of children that patches change, unless the spec was rendered.
 	PatchedKinds []string
 }
 
@@ -53,12 +51,11 @@ func imageOf(deployment *appsv1.Deployment, name string) string {
 	if deployment == nil {
 		return ""
 	}
+
 	pod := &deployment.Spec.Template.Spec
-	for _, containers := range [][]corev1.Container{pod.Containers, pod.InitContainers} {
-		for i := range containers {
-			if containers[i].Name == name {
-				return containers[i].Image
-			}
+	for _, container := range slices.Concat(pod.Containers, pod.InitContainers) {
+		if container.Name == name {
+			return container.Image
 		}
 	}
 	return ""
@@ -85,7 +82,7 @@ type Rendering struct {
 	// Pods is the declaration of the Pods.
 	Pods *Declaration
 	// Entrance is the declaration of the entrance, which can be the same. It is nil if the entrance
-	// is not known, and stays as it is.
+	// is not known, and stays.
 	Entrance *Declaration
 	operand.Composed
 	// Running are the ports of the running Pods, and Missing has the reason for each kind that is
@@ -111,24 +108,21 @@ func (r Rendering) Unrendered() []operand.OptionalKind {
 // PatchedKinds returns the kinds of children that patches of a spec change, sorted. before are
 // those of the status, for parts whose patches are not known.
 func (r Rendering) PatchedKinds(before []string) []string {
-	out := sets.New[string]()
-	for _, part := range []struct {
-		of         *Declaration
-		isEntrance bool
-	}{{r.Pods, false}, {r.Entrance, true}} {
-		kinds := before
+	patched := sets.New[string]()
+	for i, part := range []*Declaration{r.Pods, r.Entrance} {
+		kinds, isEntrance := before, i == 1
 		switch {
-		case part.of == nil:
-		case part.of.Object != nil:
-			kinds = operand.PatchedKinds(part.of.Object.Spec.Patches, r.Children)
-		case part.of.PatchedKinds != nil:
-			kinds = part.of.PatchedKinds
+		case part == nil:
+		case part.Object != nil:
+			kinds = operand.PatchedKinds(part.Object.Spec.Patches, r.Children)
+		case part.PatchedKinds != nil:
+			kinds = part.PatchedKinds
 		}
 		for _, kind := range kinds {
-			if slices.Contains(operand.EntranceKinds(), kind) == part.isEntrance {
-				out.Insert(kind)
+			if slices.Contains(operand.EntranceKinds(), kind) == isEntrance {
+				patched.Insert(kind)
 			}
 		}
 	}
-	return sets.List(out)
+	return sets.List(patched)
 }
