@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -26,33 +25,20 @@ func render(t *testing.T, object *v1alpha2.NginxOperator, image string, in opera
 	if object.Spec.Config != nil {
 		servers = object.Spec.Config.Inline
 	}
-	rendered := release.Inputs(object)
 	config, err := release.Configuration(object, servers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered.Config, rendered.Content, rendered.Running = config, in.Content, in.Running
-	rendered.SecretsHash, rendered.CertificatesHash, rendered.Suffix = in.SecretsHash, in.CertificatesHash, in.Suffix
-	rendered.ServersHash = in.ServersHash
-	children, err := operand.Children(object, rendered)
+	in.Config, in.Image, in.Exporter = config, release.Inputs(object).Image, release.Inputs(object).Exporter
+	children, err := operand.Children(object, in)
 	if err != nil {
 		return "" // the patches need what was removed
 	}
-	template := templateOf(children)
-	id, err := Of(object, rendered, template)
+	id, err := Of(object, in, &operand.ChildOf[*appsv1.Deployment](children).Spec.Template)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id
-}
-
-func templateOf(children []client.Object) *corev1.PodTemplateSpec {
-	for _, child := range children {
-		if deployment, ok := child.(*appsv1.Deployment); ok {
-			return &deployment.Spec.Template
-		}
-	}
-	return nil
 }
 
 // TestID verifies which changes are the user's, and which change the Pods.
