@@ -10,8 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // kinds has an empty child of each kind, in the order in which the children depend on each other.
@@ -61,3 +64,32 @@ func EntranceKinds() []string {
 
 // IsEntrance reports whether a child belongs to the entrance of an instance.
 func IsEntrance(child client.Object) bool { return slices.Contains(EntranceKinds(), kindOf(child)) }
+
+// OptionalKind is a kind of child that is not installed in every cluster.
+type OptionalKind struct {
+	// Kind is the name of the kind.
+	Kind string
+	// At is the field that declares the child.
+	At *field.Path
+	// Remedy describes what to do if the kind is not installed.
+	Remedy string
+	// IsDeclared reports whether a spec declares the child.
+	IsDeclared func(*v1alpha2.NginxOperatorSpec) bool
+	// desired returns the child.
+	desired func(*v1alpha2.NginxOperator, Inputs) client.Object
+}
+
+// OptionalKinds has all optional kinds, in the order in which their children are created.
+var OptionalKinds = []OptionalKind{HTTPRouteKind, podMonitorKind, prometheusRuleKind}
+
+func optionalNames() (names []string) {
+	for _, optional := range OptionalKinds {
+		names = append(names, optional.Kind)
+	}
+	return names
+}
+
+// WithoutMissing returns children without those whose kind is not installed.
+func WithoutMissing(children []client.Object, missing map[string]string) []client.Object {
+	return slices.DeleteFunc(slices.Clone(children), func(child client.Object) bool { return missing[kindOf(child)] != "" })
+}

@@ -15,9 +15,8 @@ import (
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// TestForgedConfigMaps verifies that an immutable ConfigMap with other data, which a tenant could
-// create under the same name, is detected: for each of the three ConfigMaps, by the data of the spec
-// and by a stored hash. A mutable ConfigMap is detected as well.
+// TestForgedConfigMaps verifies that a mutable ConfigMap, and one with other data, which a tenant
+// could create under the same name, is detected, by the data of the spec and by a stored hash.
 func TestForgedConfigMaps(t *testing.T) {
 	object := fixture.NewObject(fixture.WithFiles("a/b.conf", "c.mmdb"))
 	copied := operand.NewDeclaredFiles(map[string][]byte{"a/b.conf": []byte("one"), "c.mmdb": {0xff, 0}})
