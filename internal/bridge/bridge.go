@@ -119,7 +119,10 @@ func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]sets.Set[int32] {
 	for i := range endpoints {
 		for _, port := range endpoints[i].Ports {
 			if port.Name != nil && port.Port != nil {
-				numbers[*port.Name] = numbers[*port.Name].Union(sets.New(*port.Port))
+				if numbers[*port.Name] == nil {
+					numbers[*port.Name] = sets.New[int32]()
+				}
+				numbers[*port.Name].Insert(*port.Port)
 			}
 		}
 	}

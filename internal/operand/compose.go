@@ -41,7 +41,8 @@ type Composed struct {
 }
 
 // Compose returns the children of a declaration of Pods with the entrance of a declaration, which
-// can be the same, for the Pods that run. It does not change its arguments.
+// can be the same, for the Pods that run. The arguments, which do not change, are the children of
+// these declarations while no other Pods run.
 //
 // While Pods of several declarations run, the Service has the numbers of the entrance, those that
 // ready new Pods serve, and those that earlier Pods still serve. The NetworkPolicy admits clients

@@ -21,7 +21,7 @@ import (
 func NewRunning(
 	service []corev1.ServicePort, exposed int32, deployment *appsv1.Deployment, replicaSets []*appsv1.ReplicaSet, pods []*corev1.Pod,
 ) Running {
-	out := Running{Service: service, exposed: exposed}
+	running := Running{Service: service, exposed: exposed, ready: sets.New[int32]()}
 	own := sets.New[types.UID]()
 	for _, set := range replicaSets {
 		if deployment != nil && metav1.IsControlledBy(set, deployment) {
@@ -32,15 +32,16 @@ func NewRunning(
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	seen, ready := sets.New[ContainerPort](), sets.New[int32]()
+
+	seen := sets.New[ContainerPort]()
 	add := func(ports []ContainerPort, own bool) {
 		if own {
-			out.own = append(out.own, ports...)
+			running.own = append(running.own, ports...)
 		}
 		for _, port := range ports {
 			if !seen.Has(port) {
 				seen.Insert(port)
-				out.Containers = append(out.Containers, port)
+				running.Containers = append(running.Containers, port)
 			}
 		}
 	}
@@ -58,11 +59,11 @@ func NewRunning(
 		controller := metav1.GetControllerOfNoCopy(pod)
 		add(ports, controller != nil && own.Has(controller.UID))
 		if pod.DeletionTimestamp == nil && controller != nil {
-			out.addPod(ports, health.IsReady(pod), ready)
+			running.addPod(ports, health.IsReady(pod))
 		}
 	}
-	out.ready, out.everywhere = ready, out.everywhere.Intersection(ready)
-	return out
+	running.everywhere = running.everywhere.Intersection(running.ready)
+	return running
 }
 
 // Running has the ports of the running Pods and of the live Service.
@@ -88,7 +89,7 @@ type Running struct {
 }
 
 // addPod adds a Pod that is not being deleted.
-func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set[int32]) {
+func (now *Running) addPod(ports []ContainerPort, isReady bool) {
 	numbers := sets.New[int32]()
 	for _, port := range ports {
 		if port.Name != HealthPort {
@@ -101,8 +102,8 @@ func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set
 		now.everywhere = now.everywhere.Intersection(numbers)
 	}
 	now.pods++
-	if ready {
-		seenReady.Insert(numbers.UnsortedList()...)
+	if isReady {
+		now.ready.Insert(numbers.UnsortedList()...)
 	}
 }
 

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,20 +34,17 @@ func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []Con
 			}
 		}
 	}
-	var out []ContainerPort
+
+	var ports []ContainerPort
 	for i := range spec.Containers {
 		if spec.Containers[i].Name != wellknown.OperandContainer {
 			continue
 		}
 		for _, port := range spec.Containers[i].Ports {
-			number, found := numbers[port.Name]
-			if !found {
-				number = port.ContainerPort
-			}
-			out = append(out, ContainerPort{port.Name, number, port.ContainerPort})
+			ports = append(ports, ContainerPort{port.Name, cmp.Or(numbers[port.Name], port.ContainerPort), port.ContainerPort})
 		}
 	}
-	return out
+	return ports
 }
 
 // keepNodePorts leaves a node port that moves to another port of the Service on the old port until
@@ -66,8 +64,6 @@ func keepNodePorts(ports []corev1.ServicePort, now Running) {
 		}
 	}
 	for i := range ports {
-		if nodePort, found := kept[ports[i].Port]; found {
-			ports[i].NodePort = nodePort
-		}
+		ports[i].NodePort = cmp.Or(kept[ports[i].Port], ports[i].NodePort)
 	}
 }

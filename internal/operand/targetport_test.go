@@ -121,13 +121,12 @@ func TestServedEverywhere(t *testing.T) {
 		"only new ones":  {[][]ContainerPort{both, both}, []bool{false, true}, []int32{80, 8080}},
 		"old ones ready": {[][]ContainerPort{old, both}, []bool{true, false}, []int32{8080}},
 	} {
-		var now Running
-		ready := sets.New[int32]()
+		now := Running{ready: sets.New[int32]()}
 		for i, pod := range test.pods {
-			now.addPod(pod, test.ready[i], ready)
+			now.addPod(pod, test.ready[i])
 		}
-		if got := now.everywhere.Intersection(ready); !got.Equal(sets.New(test.want...)) {
-			t.Errorf("%s: %v", name, sets.List(got))
+		if served := now.everywhere.Intersection(now.ready); !served.Equal(sets.New(test.want...)) {
+			t.Errorf("%s: %v", name, sets.List(served))
 		}
 	}
 }
