@@ -19,7 +19,7 @@ import (
 var AnnotationPart = "internal.operator.example.com/part-" + rand.String(20)
 
 // AnyReference is the value of an index of references for a part with so many references that the
-// cache lacks them.
+// cache lacks them. It can need every object of its namespace.
 const AnyReference = "*"
 
 // seed is random, so no client can create two contents with the same hash.

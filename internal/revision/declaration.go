@@ -97,11 +97,12 @@ func (r Rendering) Unrendered() []operand.OptionalKind {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(operand.OptionalKinds), func(optional operand.OptionalKind) bool {
-		if object := r.Entrance.Object; object != nil {
-			return r.Missing[optional.Kind] == "" || !optional.IsDeclared(&object.Spec)
-		}
 		isOfKind := func(child client.Object) bool { return live.KindOf(child) == optional.Kind }
-		return r.Missing[optional.Kind] == "" || !slices.ContainsFunc(r.Entrance.Children, isOfKind)
+		isDeclared := slices.ContainsFunc(r.Entrance.Children, isOfKind)
+		if object := r.Entrance.Object; object != nil { // its children lack the kinds that are not installed
+			isDeclared = optional.IsDeclared(&object.Spec)
+		}
+		return r.Missing[optional.Kind] == "" || !isDeclared
 	})
 }
 
