@@ -47,12 +47,12 @@ func (r *Reconciler) render(
 func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Decision) []client.Object {
 	proven := cmp.Or(decided.Good, decided.Apply)
 	size := ptr.To(*object)
-	scaler := revision.ChildOf[*autoscalingv2.HorizontalPodAutoscaler](proven.Children)
+	scaler := operand.ChildOf[*autoscalingv2.HorizontalPodAutoscaler](proven.Children)
 	switch {
 	case object.Spec.Autoscaling == nil:
 		scaler = nil
 	case operand.CanScale(proven.Deployment(), &object.Spec):
-		scaler = operand.DesiredAutoscaler(object)
+		scaler = operand.DesiredAutoscaler(object, operand.Inputs{})
 	default:
 		size.Spec.Autoscaling = operand.AutoscalingOf(scaler) // as far as it is valid for the good Pods
 	}

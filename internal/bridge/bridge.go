@@ -1,17 +1,16 @@
 // Package bridge keeps Service ports reachable while they are renamed.
 //
 // Nodes find the endpoints of a Service port by its name. A port with a new name has no endpoints
-// until the EndpointSlice controller has seen the Service. So before a port of the Service is
-// renamed, the operator writes a bridge: EndpointSlices with the endpoints of the port under its
-// new name. It deletes the bridge when the EndpointSlices of the controller have that name.
+// until the EndpointSlice controller has seen the Service. So before a rename, the operator writes
+// a bridge: EndpointSlices with the endpoints of the port under its new name. It deletes the bridge
+// when the EndpointSlices of the controller have that name.
 //
-// A bridge also has the other ports of the same Pods. If Pods listen on different ports, for
-// example after a failed rollout, the controller has an EndpointSlice for each set of ports. After
-// a rename it may exchange two of them, one after the other. In between, none of them has the Pods
-// of one of these sets.
+// A bridge also has the other ports of the same Pods. If Pods listen on different ports, the
+// controller has an EndpointSlice for each set of ports, and after a rename it may exchange two of
+// them, one after the other. In between, none of them has the Pods of one of these sets.
 //
-// The operator keeps the endpoints of a bridge up to date. Otherwise a Pod that ends while the
-// bridge exists would receive connections after it has stopped listening.
+// The operator keeps the endpoints of a bridge up to date, so that no Pod receives connections
+// after it has stopped listening.
 package bridge
 
 import (
@@ -35,22 +34,20 @@ import (
 const (
 	// bridgeSettles is the time until all nodes have a bridge.
 	bridgeSettles = 2 * time.Second
-	// bridgeEnds is the age at which a bridge is deleted even if the controller has not taken over.
-	// It does not if there are no endpoints.
+	// bridgeEnds is the age at which a bridge is deleted even if the controller has not taken over,
+	// as without endpoints.
 	bridgeEnds = 30 * time.Second
 	// bridgeRetry is the interval of checks whether the controller has taken over.
 	bridgeRetry = time.Second
 )
 
-// Bridges writes and deletes the bridges of an object.
+// Bridges writes and deletes the bridges of an object with this live state.
 type Bridges struct {
-	// Live is the live state of the object, and Applier writes.
 	Live    live.State
 	Applier *apply.Applier
 }
 
-// newNames returns the future names of the ports of the Service, by number, and reports whether one
-// of them changes.
+// newNames returns the future names of the Service's ports by number, and whether one changes.
 func newNames(live, ports []corev1.ServicePort) (names map[int32]string, renamed bool) {
 	names = map[int32]string{}
 	for _, before := range live {
@@ -64,8 +61,7 @@ func newNames(live, ports []corev1.ServicePort) (names map[int32]string, renamed
 	return names, renamed
 }
 
-// bridgeOf returns a copy of an EndpointSlice with the new names of its ports, or nil if no name
-// changes.
+// bridgeOf returns a copy of an EndpointSlice with new names of ports, or nil if none changes.
 func bridgeOf(slice *discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string) *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints}
 	out.Namespace, out.Name = slice.Namespace, slice.Name+"-renamed"
@@ -86,8 +82,7 @@ func bridgeOf(slice *discoveryv1.EndpointSlice, live []corev1.ServicePort, names
 	return out
 }
 
-// carries reports whether bridges are those for these new names, and have the endpoints of the
-// right ports.
+// carries reports whether bridges are for these new names and the right ports.
 func carries(bridges []discoveryv1.EndpointSlice, names map[int32]string, containers []operand.ContainerPort) bool {
 	for name, numbers := range portsOf(bridges) {
 		if !slices.Contains(slices.Collect(maps.Values(names)), name) {
@@ -120,24 +115,22 @@ func lacks(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.Servi
 // portsOf returns the port numbers of the endpoints in EndpointSlices, by the name of the Service
 // port. A name has several numbers while Pods listen on different ones.
 func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]sets.Set[int32] {
-	out := map[string]sets.Set[int32]{}
+	numbers := map[string]sets.Set[int32]{}
 	for i := range endpoints {
 		for _, port := range endpoints[i].Ports {
-			if port.Name == nil || port.Port == nil {
-				continue
+			if port.Name != nil && port.Port != nil {
+				if numbers[*port.Name] == nil {
+					numbers[*port.Name] = sets.New[int32]()
+				}
+				numbers[*port.Name].Insert(*port.Port)
 			}
-			if out[*port.Name] == nil {
-				out[*port.Name] = sets.New[int32]()
-			}
-			out[*port.Name].Insert(*port.Port)
 		}
 	}
-	return out
+	return numbers
 }
 
-// takenOver reports whether the controller's EndpointSlices have all names of the bridges that the
-// Service has, and no name that the Service does not have. The controller writes them one after the
-// other.
+// takenOver reports whether the controller's EndpointSlices, which it writes one after the other,
+// have all names of the bridges that the Service has, and no name that the Service does not have.
 func takenOver(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.ServicePort) bool {
 	asked, made := sets.New[string](), sets.KeySet(portsOf(controllers))
 	for _, port := range live {
@@ -185,9 +178,8 @@ func (b Bridges) Ensure(
 	return renamed, again, nil
 }
 
-// age returns how long this process has known the bridge of an object, by its monotonic clock. The
-// clock of the API server, which sets the timestamps of objects, may be ahead. A new leader starts
-// again, which delays a change by at most bridgeSettles.
+// age returns how long this process has known the bridge of an object. The clock of the API server,
+// which sets the timestamps of objects, may be ahead. A new leader starts again.
 func (b Bridges) age(object *v1alpha2.NginxOperator) (age time.Duration) {
 	b.Applier.Memory.Update(object, func(known *apply.Remembered) {
 		if known.Bridged.IsZero() {
@@ -198,21 +190,18 @@ func (b Bridges) age(object *v1alpha2.NginxOperator) (age time.Duration) {
 	return age
 }
 
-// Settle deletes the bridge of an earlier change, also one that another leader has written. If
-// again is not 0, the bridge is still needed, and the call must be repeated after that time,
-// because no event reports that the controller has taken over.
+// Settle deletes the bridge of an earlier change, also one of another leader. If again is not 0,
+// the bridge is still needed, and no event reports its end: the call must be repeated after again.
 func (b Bridges) Settle(ctx context.Context, object *v1alpha2.NginxOperator) (again time.Duration, err error) {
 	_, again, err = b.Ensure(ctx, object, operand.Running{Service: b.Live.Service().Spec.Ports}, nil)
 	return again, err
 }
 
-// build writes the bridge. If the API server refuses it, the change is not held, and the log has
-// the reason.
+// build writes the bridge. If the API server refuses it, the change is not held.
 func (b Bridges) build(
 	ctx context.Context, object *v1alpha2.NginxOperator, from []discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string,
 ) (hold bool, again time.Duration, err error) {
-	// The EndpointSlices were read from the API server. A bridge from them to an older declaration
-	// would replace current endpoints.
+	// The EndpointSlices are current. A bridge to an older declaration would replace their endpoints.
 	if err := b.Applier.Confirm(ctx, object); err != nil {
 		return false, 0, err
 	}

@@ -7,12 +7,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/pkg/apply"
 )
 
 // sliceWith returns an EndpointSlice with one endpoint and the ports: pairs of a name and a number.
@@ -25,6 +33,32 @@ func sliceWith(pairs ...any) discoveryv1.EndpointSlice {
 		out.Ports = append(out.Ports, discoveryv1.EndpointPort{Name: ptr.To(pair[0].(string)), Port: &number})
 	}
 	return out
+}
+
+// managedBy returns an EndpointSlice of the Service of fixture.NewObject.
+func managedBy(manager string, slice discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	slice.Labels = map[string]string{discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: manager}
+	return &slice
+}
+
+// ownedBy returns the owner reference of a child.
+func ownedBy(object *v1alpha2.NginxOperator) []metav1.OwnerReference {
+	return []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))}
+}
+
+// newBridges returns the writer of bridges of an object whose live state is in a fake API server.
+func newBridges(t *testing.T, object *v1alpha2.NginxOperator, faults interceptor.Funcs, stored ...client.Object) Bridges {
+	t.Helper()
+	builder := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(stored...).WithInterceptorFuncs(faults)
+	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}} {
+		builder = builder.WithIndex(kind, cached.InstanceIndex, func(client.Object) []string { return nil })
+	}
+	api := builder.Build()
+	state, err := live.Read(t.Context(), api, object, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Bridges{Live: state, Applier: &apply.Applier{Client: api, Reader: api, Wrote: func(string, apply.Verb) {}}}
 }
 
 // portsFor returns the ports of the Service of an object for the Pods that run.

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,12 +21,11 @@ import (
 	"github.com/example/nginx-operator/pkg/denied"
 )
 
-// endpointSliceController is the label value of the EndpointSlices that the controller writes for
-// Services.
+// endpointSliceController is the label value of the EndpointSlices of the controller.
 const endpointSliceController = "endpointslice-controller.k8s.io"
 
-// current returns the bridges of the object and the controller's EndpointSlices, with the current
-// conditions of the Pods. It updates the bridges.
+// current returns the bridges of the object, which it updates, and the controller's EndpointSlices,
+// with the current conditions of the Pods.
 func (b Bridges) current(
 	ctx context.Context, object *v1alpha2.NginxOperator,
 ) (bridges, controllers []discoveryv1.EndpointSlice, err error) {
@@ -49,22 +46,16 @@ func (b Bridges) current(
 // stored reads the EndpointSlices of the Service from the API server, because the cache has no
 // endpoints: the bridges of the object, and those of the controller.
 func (b Bridges) stored(ctx context.Context, object *v1alpha2.NginxOperator) (bridges, controllers []discoveryv1.EndpointSlice, err error) {
-	managed, err := labels.NewRequirement(discoveryv1.LabelManagedBy, selection.In, []string{wellknown.OperatorName, endpointSliceController})
-	if err != nil {
-		return nil, nil, fmt.Errorf("failed to select EndpointSlices: %w", err)
-	}
-	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: object.Name}).Add(*managed)
-	list := &discoveryv1.EndpointSliceList{}
-	err = b.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabelsSelector{Selector: selector})
-	if err != nil {
+	list, ofService := &discoveryv1.EndpointSliceList{}, client.MatchingLabels{discoveryv1.LabelServiceName: object.Name}
+	if err := b.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace), ofService); err != nil {
 		return nil, nil, fmt.Errorf("failed to read EndpointSlices: %w", err)
 	}
-	for i := range list.Items {
-		slice := list.Items[i]
-		switch {
-		case slice.Labels[discoveryv1.LabelManagedBy] == endpointSliceController:
+
+	for _, slice := range list.Items {
+		switch manager := slice.Labels[discoveryv1.LabelManagedBy]; {
+		case manager == endpointSliceController:
 			controllers = append(controllers, slice)
-		case isBridgeOf(object, &slice):
+		case manager == wellknown.OperatorName && isBridgeOf(object, &slice):
 			bridges = append(bridges, slice)
 		}
 	}
@@ -77,11 +68,10 @@ func isBridgeOf(object *v1alpha2.NginxOperator, slice *discoveryv1.EndpointSlice
 	return slice.DeletionTimestamp == nil && (metav1.IsControlledBy(slice, object) || metav1.GetControllerOfNoCopy(slice) == nil)
 }
 
-// updated returns endpoints with the current conditions of their Pods, without the Pods that have
-// ended. The conditions are those that the EndpointSlice controller derives from a Pod. kube-proxy
-// uses either endpoint if two EndpointSlices have the same address.
+// updated returns endpoints with the conditions that the EndpointSlice controller derives from
+// their Pods, without ended Pods. kube-proxy uses either of two endpoints with the same address.
 func updated(endpoints []discoveryv1.Endpoint, pods map[types.UID]*corev1.Pod) []discoveryv1.Endpoint {
-	var out []discoveryv1.Endpoint
+	var current []discoveryv1.Endpoint
 	for _, endpoint := range endpoints {
 		if target := endpoint.TargetRef; target != nil && target.Kind == "Pod" {
 			pod := pods[target.UID]
@@ -91,19 +81,17 @@ func updated(endpoints []discoveryv1.Endpoint, pods map[types.UID]*corev1.Pod) [
 			serves, ends := health.IsReady(pod), pod.DeletionTimestamp != nil
 			endpoint.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(serves && !ends), Serving: &serves, Terminating: &ends}
 		}
-		out = append(out, endpoint)
+		current = append(current, endpoint)
 	}
-	return out
+	return current
 }
 
-// isRefused reports whether the API server will not accept a bridge. A change of ports does not
-// wait for it then.
+// isRefused reports whether the API server refuses a bridge, so that a change does not wait for it.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || denied.Is(err)
 }
 
-// refresh updates the endpoints of bridges. It returns the bridges that still have endpoints, and
-// deletes the others.
+// refresh updates the endpoints of bridges, and deletes and leaves out those without endpoints.
 func (b Bridges) refresh(
 	ctx context.Context, bridges []discoveryv1.EndpointSlice, pods map[types.UID]*corev1.Pod,
 ) ([]discoveryv1.EndpointSlice, error) {
@@ -130,8 +118,7 @@ func (b Bridges) refresh(
 	return kept, nil
 }
 
-// HasEndpoints reports whether a port of the Service has ready endpoints of the EndpointSlice
-// controller.
+// HasEndpoints reports whether a port of the Service has ready endpoints of the controller.
 func (b Bridges) HasEndpoints(ctx context.Context, object *v1alpha2.NginxOperator, number int32) (bool, error) {
 	ports := b.Live.Service().Spec.Ports
 	at := slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return port.Port == number })
@@ -139,8 +126,9 @@ func (b Bridges) HasEndpoints(ctx context.Context, object *v1alpha2.NginxOperato
 		return false, nil
 	}
 	_, controllers, err := b.stored(ctx, object)
+	isReady := func(endpoint discoveryv1.Endpoint) bool { return ptr.Deref(endpoint.Conditions.Ready, true) }
 	ready := slices.DeleteFunc(controllers, func(slice discoveryv1.EndpointSlice) bool {
-		return !slices.ContainsFunc(slice.Endpoints, func(one discoveryv1.Endpoint) bool { return ptr.Deref(one.Conditions.Ready, true) })
+		return !slices.ContainsFunc(slice.Endpoints, isReady)
 	})
 	return portsOf(ready)[ports[at].Name] != nil, err
 }

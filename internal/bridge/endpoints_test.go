@@ -9,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/nginx-operator/internal/fixture"
 )
 
 // TestUpdated verifies that endpoints have the conditions of their Pods, as the EndpointSlice
@@ -52,5 +55,34 @@ func TestUpdated(t *testing.T) {
 	other := []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.7"}, Conditions: *conditions(true, true, false)}}
 	if diff := cmp.Diff(other, updated(other, nil)); diff != "" {
 		t.Errorf("an endpoint that is no Pod changes (-want +got):\n%s", diff)
+	}
+}
+
+// TestHasEndpoints verifies that only a ready endpoint of the EndpointSlice controller counts, for
+// the port of the Service with the number.
+func TestHasEndpoints(t *testing.T) {
+	object := fixture.NewObject()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Namespace: object.Namespace, Name: object.Name, OwnerReferences: ownedBy(object),
+	}}
+	service.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "web", Port: 8080}}
+	for name, test := range map[string]struct {
+		port   string
+		ready  bool
+		number int32
+		want   bool
+	}{
+		"ready": {"web", true, 8080, true}, "not ready": {"web", false, 8080, false},
+		"another port": {"http", true, 8080, false}, "no such port": {"web", true, 9000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slice := managedBy(endpointSliceController, sliceWith(test.port, 8080))
+			slice.Endpoints[0].Conditions.Ready = &test.ready
+			bridges := newBridges(t, object, interceptor.Funcs{}, service.DeepCopy(), slice)
+			reached, err := bridges.HasEndpoints(t.Context(), object, test.number)
+			if err != nil || reached != test.want {
+				t.Errorf("%t, %v", reached, err)
+			}
+		})
 	}
 }

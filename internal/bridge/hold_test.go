@@ -6,31 +6,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
 )
-
-// newBridges returns the writer of bridges of an object whose live state is in a client.
-func newBridges(t *testing.T, api client.Client, object *v1alpha2.NginxOperator) Bridges {
-	t.Helper()
-	state, err := live.Read(t.Context(), api, object, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Bridges{Live: state, Applier: &apply.Applier{Client: api, Reader: api}}
-}
 
 // TestBridgeHoldsByItsOwnClock verifies that a bridge holds a renamed port for bridgeSettles, even
 // if the clock of the API server is ahead of or behind the operator's.
@@ -39,20 +22,9 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				object := fixture.NewObject()
-				slice := &discoveryv1.EndpointSlice{
-					ObjectMeta: metav1.ObjectMeta{
-						Namespace: object.Namespace, Name: "web-" + t.Name() + "-renamed", CreationTimestamp: metav1.NewTime(time.Now().Add(ahead)),
-						Labels: map[string]string{
-							discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName,
-						},
-						OwnerReferences: []metav1.OwnerReference{{Kind: "NginxOperator", Name: object.Name, UID: object.UID, Controller: ptr.To(true)}},
-					},
-					AddressType: discoveryv1.AddressTypeIPv4,
-					Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("web"), Port: ptr.To[int32](8080)}},
-				}
-				api := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(slice).
-					WithIndex(&corev1.Pod{}, cached.InstanceIndex, func(client.Object) []string { return nil }).Build()
-				r := newBridges(t, api, object)
+				slice := managedBy(wellknown.OperatorName, sliceWith("web", 8080))
+				slice.CreationTimestamp, slice.OwnerReferences = metav1.NewTime(time.Now().Add(ahead)), ownedBy(object)
+				r := newBridges(t, object, interceptor.Funcs{}, slice)
 				now := operand.Running{
 					Service:    []corev1.ServicePort{{Name: "http", Port: 80}},
 					Containers: []operand.ContainerPort{{Name: "web", Number: 80, Listens: 8080}},
@@ -83,12 +55,7 @@ func TestBridgeHoldsByItsOwnClock(t *testing.T) {
 func TestNewBridgeHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		object := fixture.NewObject()
-		controllers := sliceWith("http", 8080)
-		controllers.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: endpointSliceController}
-		api := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&controllers).
-			WithIndex(&corev1.Pod{}, cached.InstanceIndex, func(client.Object) []string { return nil }).Build()
-		r := newBridges(t, api, object)
-		r.Applier.Wrote = func(string, apply.Verb) {}
+		r := newBridges(t, object, interceptor.Funcs{}, managedBy(endpointSliceController, sliceWith("http", 8080)))
 		now := operand.Running{
 			Service:    []corev1.ServicePort{{Name: "http", Port: 8080}},
 			Containers: []operand.ContainerPort{{Name: "http", Number: 8080, Listens: 8080}},

@@ -10,18 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -32,12 +27,9 @@ func TestRefusedBridgeIsLogged(t *testing.T) {
 	object := fixture.NewObject()
 	refused := apierrors.NewForbidden(schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"}, "web-1",
 		errors.New(reason))
-	controllers := sliceWith("http", 8080)
-	controllers.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: endpointSliceController}
-	before := sliceWith("web", 8080)
-	before.Name += "-renamed"
-	before.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
-	before.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))}
+	controllers := managedBy(endpointSliceController, sliceWith("http", 8080))
+	before := managedBy(wellknown.OperatorName, sliceWith("web", 8080))
+	before.Name, before.OwnerReferences = before.Name+"-renamed", ownedBy(object)
 	before.Endpoints = append(before.Endpoints, discoveryv1.Endpoint{
 		Addresses: []string{"192.0.2.8"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "gone", UID: "gone"},
 	})
@@ -50,21 +42,18 @@ func TestRefusedBridgeIsLogged(t *testing.T) {
 		stored []client.Object
 		want   string
 	}{
-		"create": {[]client.Object{&controllers}, "Failed to bridge a renamed port"},
-		"update": {[]client.Object{&controllers, &before}, "Failed to update the endpoints of a renamed port"},
+		"create": {[]client.Object{controllers}, "Failed to bridge a renamed port"},
+		"update": {[]client.Object{controllers, before}, "Failed to update the endpoints of a renamed port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
 			logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-			api := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(test.stored...).
-				WithIndex(&corev1.Pod{}, cached.InstanceIndex, func(client.Object) []string { return nil }).
-				WithInterceptorFuncs(interceptor.Funcs{
-					Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused },
-					Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-						return refused
-					},
-				}).Build()
-			r := newBridges(t, api, object)
+			r := newBridges(t, object, interceptor.Funcs{
+				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused },
+				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+					return refused
+				},
+			}, test.stored...)
 
 			hold, _, err := r.Ensure(log.IntoContext(t.Context(), logger), object, now, []corev1.ServicePort{{Name: "web", Port: 8080}})
 			if isHeld := len(test.stored) > 1; hold != isHeld || err != nil {

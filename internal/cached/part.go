@@ -15,14 +15,11 @@ import (
 )
 
 // AnnotationPart marks a part. Its value is the hash of a child, or the hashes of the spec and of
-// the status of an NginxOperator. It exists only in the memory of this process, and its name is
-// random, so no client can create an object that looks like a part.
-var AnnotationPart = "internal.operator.example.com/part-" + rand.String(randomChars)
-
-const randomChars = 20
+// the status of an NginxOperator. Its name is random, so that no client can forge a part.
+var AnnotationPart = "internal.operator.example.com/part-" + rand.String(20)
 
 // AnyReference is the value of an index of references for a part with so many references that the
-// cache does not have them. Such an object can need every object of its namespace.
+// cache lacks them. It can need every object of its namespace.
 const AnyReference = "*"
 
 // seed is random, so no client can create two contents with the same hash.
@@ -42,8 +39,7 @@ func PartsDiffer(before, now client.Object) (differ, isPart bool) {
 	return wasPart != isPart || was != is, wasPart || isPart
 }
 
-// SpecsDiffer reports whether the specs of two versions of an NginxOperator differ. It accepts
-// whole objects and parts.
+// SpecsDiffer reports whether the specs of two versions of an NginxOperator differ.
 func SpecsDiffer(before, now *v1alpha2.NginxOperator) bool {
 	if IsPart(before) || IsPart(now) {
 		return SpecHash(before) != SpecHash(now)
@@ -51,8 +47,7 @@ func SpecsDiffer(before, now *v1alpha2.NginxOperator) bool {
 	return !defaults.SameSpec(&before.Spec, &now.Spec)
 }
 
-// StatusesDiffer reports whether the statuses of two versions of an NginxOperator differ. It
-// accepts whole objects and parts.
+// StatusesDiffer reports whether the statuses of two versions of an NginxOperator differ.
 func StatusesDiffer(before, now *v1alpha2.NginxOperator) bool {
 	if IsPart(before) || IsPart(now) {
 		return StatusHash(before) != StatusHash(now)

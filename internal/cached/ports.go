@@ -10,13 +10,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// maxIngress is the maximum number of load balancer addresses in the cache, which is also the limit
-// of our status.
+// maxIngress is the maximum number of load balancer addresses in the cache and in our status.
 const maxIngress = 16
 
 // BalancerAddresses returns the addresses of a Service's load balancer, or nil if the Service
-// requests no load balancer or has no address yet. A Service that was of type LoadBalancer can
-// still have addresses. It accepts a whole Service and the form in the cache.
+// requests none: one that was of type LoadBalancer can still have addresses.
 func BalancerAddresses(service *corev1.Service) []corev1.LoadBalancerIngress {
 	all := service.Status.LoadBalancer.Ingress
 	if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -31,8 +29,7 @@ func BalancerAddresses(service *corev1.Service) []corev1.LoadBalancerIngress {
 	return slices.Clip(out)
 }
 
-// BackendPort returns the port of the Service in the first path of an Ingress, or 0 if the Ingress
-// has none. It accepts a whole Ingress and the form in the cache.
+// BackendPort returns the port of the Service in the first path of an Ingress, or 0.
 func BackendPort(ingress *networkingv1.Ingress) int32 {
 	backend := ingress.Spec.DefaultBackend
 	if path := FirstPath(ingress); path != nil {
@@ -53,8 +50,7 @@ func FirstPath(ingress *networkingv1.Ingress) *networkingv1.HTTPIngressPath {
 	return &rules[0].HTTP.Paths[0]
 }
 
-// RoutePort returns the port of the Service in the first rule of an HTTPRoute, or 0 if the rule has
-// none. It accepts a whole HTTPRoute and the form in the cache.
+// RoutePort returns the port of the Service in the first rule of an HTTPRoute, or 0.
 func RoutePort(route *gatewayv1.HTTPRoute) int32 {
 	if rules := route.Spec.Rules; len(rules) > 0 && len(rules[0].BackendRefs) > 0 {
 		return ptr.Deref(rules[0].BackendRefs[0].Port, 0)

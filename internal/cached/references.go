@@ -8,8 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// CertificateVolume is the prefix of the names of the volumes with the Secrets of spec.tls. No
-// volume of a user has it.
+// CertificateVolume is the reserved prefix of the names of the volumes of spec.tls.
 const CertificateVolume = "tls-"
 
 // IsOwnVolume reports whether a name belongs to a ConfigMap volume of the operator.
@@ -28,8 +27,7 @@ type References struct {
 	PullSecrets []string
 }
 
-// ReferencesOf returns the references of the Pods of a template. It accepts a whole template and
-// the form in the cache.
+// ReferencesOf returns the references of the Pods of a template.
 func ReferencesOf(pod *corev1.PodSpec) References {
 	var out References
 	for i := range pod.Volumes {
@@ -83,15 +81,9 @@ func (r References) PodSpec() corev1.PodSpec {
 
 func named(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 
-func (r *References) addSecret(name string, optional *bool) {
+func addUnlessOptional(names *[]string, name string, optional *bool) {
 	if !ptr.Deref(optional, false) {
-		r.Secrets = append(r.Secrets, name)
-	}
-}
-
-func (r *References) addConfigMap(name string, optional *bool) {
-	if !ptr.Deref(optional, false) {
-		r.ConfigMaps = append(r.ConfigMaps, name)
+		*names = append(*names, name)
 	}
 }
 
@@ -103,23 +95,23 @@ func (r *References) addVolume(volume *corev1.Volume) {
 	case strings.HasPrefix(volume.Name, CertificateVolume):
 		r.Certificates = append(r.Certificates, secret.SecretName)
 	default:
-		r.addSecret(secret.SecretName, secret.Optional)
+		addUnlessOptional(&r.Secrets, secret.SecretName, secret.Optional)
 	}
 	if source := volume.ConfigMap; source != nil && !isOwn {
-		r.addConfigMap(source.Name, source.Optional)
+		addUnlessOptional(&r.ConfigMaps, source.Name, source.Optional)
 	}
 	if csi := volume.CSI; csi != nil && csi.NodePublishSecretRef != nil {
-		r.addSecret(csi.NodePublishSecretRef.Name, nil)
+		r.Secrets = append(r.Secrets, csi.NodePublishSecretRef.Name)
 	}
 	if volume.Projected == nil {
 		return
 	}
 	for _, source := range volume.Projected.Sources {
 		if source.Secret != nil {
-			r.addSecret(source.Secret.Name, source.Secret.Optional)
+			addUnlessOptional(&r.Secrets, source.Secret.Name, source.Secret.Optional)
 		}
 		if source.ConfigMap != nil && !isOwn {
-			r.addConfigMap(source.ConfigMap.Name, source.ConfigMap.Optional)
+			addUnlessOptional(&r.ConfigMaps, source.ConfigMap.Name, source.ConfigMap.Optional)
 		}
 	}
 }
@@ -128,10 +120,10 @@ func (r *References) addVolume(volume *corev1.Volume) {
 func (r *References) addContainer(container *corev1.Container) {
 	for _, from := range container.EnvFrom {
 		if from.SecretRef != nil {
-			r.addSecret(from.SecretRef.Name, from.SecretRef.Optional)
+			addUnlessOptional(&r.Secrets, from.SecretRef.Name, from.SecretRef.Optional)
 		}
 		if from.ConfigMapRef != nil {
-			r.addConfigMap(from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+			addUnlessOptional(&r.ConfigMaps, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
 		}
 	}
 	for _, variable := range container.Env {
@@ -140,10 +132,30 @@ func (r *References) addContainer(container *corev1.Container) {
 			continue
 		}
 		if from.SecretKeyRef != nil {
-			r.addSecret(from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+			addUnlessOptional(&r.Secrets, from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
 		}
 		if from.ConfigMapKeyRef != nil {
-			r.addConfigMap(from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
+			addUnlessOptional(&r.ConfigMaps, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
 		}
 	}
+}
+
+// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount,
+// including ConfigMaps in projected volumes.
+func MountedConfigMaps(template *corev1.PodTemplateSpec) []string {
+	var names []string
+	for _, volume := range template.Spec.Volumes {
+		if volume.ConfigMap != nil {
+			names = append(names, volume.ConfigMap.Name)
+		}
+		if volume.Projected == nil {
+			continue
+		}
+		for _, source := range volume.Projected.Sources {
+			if source.ConfigMap != nil {
+				names = append(names, source.ConfigMap.Name)
+			}
+		}
+	}
+	return names
 }

@@ -9,12 +9,10 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// AnnotationSecrets marks a Pod in the cache that can read a Secret. The operator never writes it
-// to the API server.
+// AnnotationSecrets marks a Pod that can read a Secret. It exists only in the cache.
 const AnnotationSecrets = "operator.example.com/may-see-secrets"
 
-// MaySeeSecrets reports whether a container of a Pod can read data that is not public. It accepts a
-// whole Pod and the form in the cache.
+// MaySeeSecrets reports whether a container of a Pod can read data that is not public.
 //
 // ConfigMaps, the downward API, literal environment variables, and empty directories are public.
 // All other sources count as secret: Secrets, tokens, CSI drivers, claims, directories of the node,

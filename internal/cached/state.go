@@ -15,7 +15,7 @@ import (
 type State struct {
 	// Ready is the status of the Ready condition, Unknown if there is no such condition.
 	Ready metav1.ConditionStatus
-	// Unreadable reports whether the object is stored with an unreadable value (codec.Unreadable).
+	// Unreadable reports whether the object has an unreadable value (codec.Unreadable).
 	Unreadable bool
 	// Waiting reports whether the object waits for a reconcile: its status does not have its latest
 	// generation. An unreadable object and an object in deletion do not wait.
@@ -42,7 +42,7 @@ func BlockingReasons() []string {
 	}
 }
 
-// StateOf returns the state of an NginxOperator. It accepts a whole object and a part.
+// StateOf returns the state of an NginxOperator.
 func StateOf(object *v1alpha2.NginxOperator) State {
 	out, status := State{Ready: metav1.ConditionUnknown}, KnownStatus(&object.Status)
 	if len(status.Conditions) > 0 {
@@ -69,8 +69,7 @@ func KnownStatus(status *v1alpha2.NginxOperatorStatus) v1alpha2.NginxOperatorSta
 		out.Conditions = []metav1.Condition{{Type: ready.Type, Status: ready.Status}}
 	}
 	for _, reason := range BlockingReasons() {
-		blocks := func(one v1alpha2.Blocker) bool { return one.Reason == reason }
-		if slices.ContainsFunc(status.BlockedBy, blocks) {
+		if slices.ContainsFunc(status.BlockedBy, func(blocker v1alpha2.Blocker) bool { return blocker.Reason == reason }) {
 			out.BlockedBy = append(out.BlockedBy, v1alpha2.Blocker{Reason: reason})
 		}
 	}

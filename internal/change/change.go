@@ -16,22 +16,19 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// ID identifies the Pods of a declaration by two hashes: of the user's part, and of the Pod
-// template with the content that it mounts. Pods of the same user's part and different templates
-// differ by the release. An ID without a user's part is of Pods whose spec is not known. The zero
-// value is of unknown Pods.
+// ID identifies the Pods of a declaration by two hashes: of the user's part, which is "" for an
+// unknown spec, and of the Pod template with the content that it mounts. Pods of the same user's
+// part and different templates differ by the release. The zero value is of unknown Pods.
 type ID string
 
-const separator = "-"
-
 // NewID returns the ID of two hashes. The user's can be "".
-func NewID(user, pods string) ID { return ID(user + separator + pods) }
+func NewID(user, pods string) ID { return ID(user + "-" + pods) }
 
 // User returns the hash of the user's part, or "" if it is not known.
-func (id ID) User() string { user, _, _ := strings.Cut(string(id), separator); return user }
+func (id ID) User() string { user, _, _ := strings.Cut(string(id), "-"); return user }
 
 // Pods returns the hash of the Pod template, or "" if it is not known.
-func (id ID) Pods() string { _, pods, _ := strings.Cut(string(id), separator); return pods }
+func (id ID) Pods() string { _, pods, _ := strings.Cut(string(id), "-"); return pods }
 
 // SamePods reports whether two IDs are of equal Pods.
 func (id ID) SamePods(other ID) bool { return id.Pods() != "" && id.Pods() == other.Pods() }
@@ -41,8 +38,7 @@ func (id ID) SameUser(other ID) bool {
 	return id.SamePods(other) || id.User() != "" && id.User() == other.User()
 }
 
-// Of returns the ID of a declaration with this Pod template. The inputs have the hashes of the
-// content.
+// Of returns the ID of a declaration with this Pod template.
 func Of(object *v1alpha2.NginxOperator, in operand.Inputs, template *corev1.PodTemplateSpec) (ID, error) {
 	raw, err := json.Marshal(struct {
 		Spec                    v1alpha2.NginxOperatorSpec
@@ -62,17 +58,16 @@ func hashOf(content *operand.Content) string {
 	return content.Hash
 }
 
-// PodsOf returns the hash of a Pod template. It is independent of the names of nginx's ports, which
-// depend on the Pods that run, of the hashes of Secrets, which are renewed, and of the random end
-// of the names of ConfigMaps.
+// PodsOf returns the hash of a Pod template, independent of the names of nginx's ports, which
+// depend on the running Pods, of the hashes of Secrets, and of the suffixes of ConfigMaps.
 func PodsOf(template *corev1.PodTemplateSpec) (string, error) {
-	out := template.DeepCopy()
-	numbers := operand.ContainerPortsOf(out.Annotations, &out.Spec)
-	for i := range out.Spec.Containers {
-		if out.Spec.Containers[i].Name != wellknown.OperandContainer {
+	stable := template.DeepCopy()
+	numbers := operand.ContainerPortsOf(stable.Annotations, &stable.Spec)
+	for i := range stable.Spec.Containers {
+		if stable.Spec.Containers[i].Name != wellknown.OperandContainer {
 			continue
 		}
-		ports := out.Spec.Containers[i].Ports
+		ports := stable.Spec.Containers[i].Ports
 		for j := range ports[:min(len(ports), len(numbers))] {
 			if ports[j].Name != operand.HealthPort {
 				ports[j].Name = fmt.Sprintf("p-%d", numbers[j].Number)
@@ -80,13 +75,11 @@ func PodsOf(template *corev1.PodTemplateSpec) (string, error) {
 		}
 	}
 	for _, key := range []string{wellknown.AnnotationServicePorts, wellknown.AnnotationCertificates, wellknown.AnnotationFiles} {
-		delete(out.Annotations, key)
+		delete(stable.Annotations, key)
 	}
-	if len(out.Annotations) == 0 {
-		out.Annotations = nil
-	}
-	operand.WithoutSuffix(&out.Spec)
-	raw, err := json.Marshal(out)
+	operand.WithoutSuffix(&stable.Spec)
+
+	raw, err := json.Marshal(stable)
 	if err != nil {
 		return "", fmt.Errorf("failed to encode Pod template: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -26,33 +25,20 @@ func render(t *testing.T, object *v1alpha2.NginxOperator, image string, in opera
 	if object.Spec.Config != nil {
 		servers = object.Spec.Config.Inline
 	}
-	rendered := release.Inputs(object)
 	config, err := release.Configuration(object, servers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered.Config, rendered.Content, rendered.Running = config, in.Content, in.Running
-	rendered.SecretsHash, rendered.CertificatesHash, rendered.Suffix = in.SecretsHash, in.CertificatesHash, in.Suffix
-	rendered.ServersHash = in.ServersHash
-	children, err := operand.Children(object, rendered)
+	in.Config, in.Image, in.Exporter = config, release.Inputs(object).Image, release.Inputs(object).Exporter
+	children, err := operand.Children(object, in)
 	if err != nil {
 		return "" // the patches need what was removed
 	}
-	template := templateOf(children)
-	id, err := Of(object, rendered, template)
+	id, err := Of(object, in, &operand.ChildOf[*appsv1.Deployment](children).Spec.Template)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id
-}
-
-func templateOf(children []client.Object) *corev1.PodTemplateSpec {
-	for _, child := range children {
-		if deployment, ok := child.(*appsv1.Deployment); ok {
-			return &deployment.Spec.Template
-		}
-	}
-	return nil
 }
 
 // TestID verifies which changes are the user's, and which change the Pods.
@@ -64,12 +50,20 @@ func TestID(t *testing.T) {
 		in         operand.Inputs
 		user, pods bool
 	}{
-		"nothing":                    {},
-		"the image of the release":   {image: "other", pods: true},
-		"the image of the spec":      {change: func(s *spec) { s.Image = "other" }, user: true, pods: true},
-		"replicas":                   {change: func(s *spec) { s.Replicas = ptr.To[int32](7) }},
-		"the Service":                {change: func(s *spec) { s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} }},
-		"the NetworkPolicy":          {change: func(s *spec) { s.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: "None"} }},
+		"nothing":                  {},
+		"the image of the release": {image: "other", pods: true},
+		"the image of the spec":    {change: func(s *spec) { s.Image = "other" }, user: true, pods: true},
+		"replicas":                 {change: func(s *spec) { s.Replicas = ptr.To[int32](7) }},
+		"the Service":              {change: func(s *spec) { s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} }},
+		"the NetworkPolicy":        {change: func(s *spec) { s.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: "None"} }},
+		"the Ingress":              {change: fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"})},
+		"a pause":                  {change: func(s *spec) { s.Paused = true }},
+		"another drain":            {change: func(s *spec) { s.DrainSeconds = ptr.To[int32](26) }, user: true, pods: true},
+		"an empty template":        {change: func(s *spec) { s.PodTemplate = &v1alpha2.PodTemplate{} }, user: true},
+		"a label of the Pods": {change: func(s *spec) {
+			s.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{"a": "b"}}
+		}, user: true, pods: true},
+		"the appProtocol of a port":  {change: func(s *spec) { s.Ports[0].AppProtocol = "kubernetes.io/ws" }},
 		"the name of a port":         {change: fixture.Ports("web", 8080)},
 		"the number of a port":       {change: fixture.Ports("http", 8081), user: true, pods: true},
 		"a redeployment":             {change: func(s *spec) { s.ForceRedeploy = "now" }, user: true, pods: true},

@@ -1,9 +1,10 @@
-// Package defaults returns the effective value of each optional field of a spec. Admission, the
-// controller, and the conversion share it, so that their defaults cannot differ.
+// Package defaults returns the effective value of each optional field of a spec, for admission, the
+// controller, and the conversion.
 package defaults
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,9 +55,8 @@ func TLS(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
 	return withDefaultPort(spec.TLS)
 }
 
-// KeepTLS returns the certificates of a spec that replaces another one. If the other one has no
-// spec.config, the first certificate keeps its default port when the new one adds a spec.config, so
-// that the Service still has the port.
+// KeepTLS returns the certificates of a spec that replaces another one. If it adds a spec.config,
+// the first certificate keeps its default port, so that the Service still has the port.
 func KeepTLS(old, spec *v1alpha2.NginxOperatorSpec) []v1alpha2.TLS {
 	if old.Config != nil || spec.Config == nil || !hasDefaultPort(old.TLS) || !hasDefaultPort(spec.TLS) ||
 		old.TLS[0].SecretName != spec.TLS[0].SecretName {
@@ -85,10 +85,7 @@ func HealthPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 
 // ServiceType returns the type of the Service.
 func ServiceType(spec *v1alpha2.NginxOperatorSpec) corev1.ServiceType {
-	if spec.Service == nil || spec.Service.Type == "" {
-		return corev1.ServiceTypeClusterIP
-	}
-	return spec.Service.Type
+	return cmp.Or(ptr.Deref(spec.Service, v1alpha2.Service{}).Type, corev1.ServiceTypeClusterIP)
 }
 
 // HasNetworkPolicy reports whether the operator creates a NetworkPolicy.
@@ -104,8 +101,7 @@ func IngressPaths(host v1alpha2.IngressHost) []string {
 	return []string{"/"}
 }
 
-// Resources returns the compute resources of the nginx container. A value replaces the whole
-// default.
+// Resources returns the resources of the nginx container. A value replaces the whole default.
 func Resources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 	if spec.Resources != nil {
 		return *spec.Resources.DeepCopy()
@@ -117,13 +113,11 @@ func Resources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 
 // Drain has the times that drainSeconds determines, in seconds.
 type Drain struct {
-	// PreStop is the time that a deleted Pod keeps serving, while the cluster removes it from
-	// endpoint lists.
+	// PreStop is the time that a deleted Pod keeps serving, until endpoint lists lack it.
 	PreStop int64
 	// WorkerShutdown is the time that nginx then has to finish requests (worker_shutdown_timeout).
 	WorkerShutdown int64
-	// GracePeriod is the Pod's terminationGracePeriodSeconds: the sum of both, and 5 seconds for
-	// the process to exit.
+	// GracePeriod is terminationGracePeriodSeconds: both times, and 5 seconds for the exit.
 	GracePeriod int64
 }
 
@@ -138,8 +132,7 @@ func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
 var errorLogLevels = []string{"debug", "info", "notice", "warn", "error", "crit", "alert", "emerg"}
 
 // Nginx returns the tuning of nginx. workerProcesses is nil if it depends on the CPUs. It ignores
-// an errorLogLevel that the schema does not allow: 0.5.0 could store one through v1alpha1, and
-// nginx would not start with it.
+// an errorLogLevel that the schema does not allow, because 0.5.0 could store one through v1alpha1.
 func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 	declared := ptr.Deref(spec.Nginx, v1alpha2.Nginx{})
 	if !slices.Contains(errorLogLevels, declared.ErrorLogLevel) {
@@ -155,8 +148,7 @@ func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 
 // Rollout has the settings of rolling updates.
 type Rollout struct {
-	// MaxSurge is the number of Pods above replicas. MaxUnavailable is the number of unavailable
-	// replicas.
+	// MaxSurge is the number of Pods above replicas, and MaxUnavailable that of unavailable replicas.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 	// ProgressDeadlineSeconds is the time after which a rollout without progress fails.
 	ProgressDeadlineSeconds int32
@@ -178,8 +170,29 @@ func RolloutOf(spec *v1alpha2.NginxOperatorSpec) Rollout {
 
 // ConfigKey returns the key of a reference.
 func ConfigKey(reference *v1alpha2.ConfigMapKeyReference) string {
-	if reference.Key == "" {
-		return v1alpha2.DefaultConfigKey
+	return cmp.Or(reference.Key, v1alpha2.DefaultConfigKey)
+}
+
+// cacheSize is the pattern of the schema. Matching quantities are cheap to compute with.
+var cacheSize = regexp.MustCompile(`^[1-9][0-9]{0,4}[MG]i?$`)
+
+// CachePath returns the mount path of the cache volume.
+func CachePath(cache *v1alpha2.Cache) string {
+	return cmp.Or(cache.Path, v1alpha2.DefaultCachePath)
+}
+
+// CacheSize returns the size of the cache volume, and whether it is valid.
+func CacheSize(cache *v1alpha2.Cache) (resource.Quantity, bool) {
+	if !cacheSize.MatchString(cache.Size) {
+		return resource.Quantity{}, false
 	}
-	return reference.Key
+	return resource.MustParse(cache.Size), true
+}
+
+// CacheMedium returns the storage medium of the cache volume.
+func CacheMedium(cache *v1alpha2.Cache) corev1.StorageMedium {
+	if cache.InMemory {
+		return corev1.StorageMediumMemory
+	}
+	return corev1.StorageMediumDefault
 }

@@ -13,33 +13,21 @@ import (
 )
 
 func TestEmptySpec(t *testing.T) {
-	spec := &v1alpha2.NginxOperatorSpec{}
-	if got := Replicas(spec); got != 1 {
-		t.Errorf("replicas %d", got)
+	spec, cache := &v1alpha2.NginxOperatorSpec{}, &v1alpha2.Cache{}
+	resources := Resources(spec)
+	defaults := []any{
+		Replicas(spec), Ports(spec), len(TLS(spec)), HealthPort(spec), ServiceType(spec), RolloutOf(spec),
+		HasNetworkPolicy(spec), HasNetworkPolicy(&v1alpha2.NginxOperatorSpec{NetworkPolicy: &v1alpha2.NetworkPolicy{}}),
+		resources.Requests.Cpu().String(), resources.Requests.Memory().String(), len(resources.Limits),
+		ConfigKey(&v1alpha2.ConfigMapKeyReference{}), CachePath(cache), CacheMedium(cache), DrainOf(spec),
 	}
-	if diff := cmp.Diff([]v1alpha2.Port{{Name: "http", Port: 8080, Protocol: "TCP"}}, Ports(spec)); diff != "" {
-		t.Error(diff)
+	want := []any{
+		int32(1), []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: "TCP"}}, 0, int32(18080), corev1.ServiceTypeClusterIP,
+		Rollout{intstr.FromString("25%"), intstr.FromInt32(0), 600, true}, true, true, "10m", "32Mi", 0,
+		"nginx.conf", "/var/cache/nginx", corev1.StorageMediumDefault, Drain{5, 20, 30},
 	}
-	if got := TLS(spec); len(got) != 0 {
-		t.Errorf("tls %v", got)
-	}
-	if got := HealthPort(spec); got != 18080 {
-		t.Errorf("health port %d", got)
-	}
-	if got := ServiceType(spec); got != "ClusterIP" {
-		t.Errorf("type of the Service %q", got)
-	}
-	if !HasNetworkPolicy(spec) || !HasNetworkPolicy(&v1alpha2.NginxOperatorSpec{NetworkPolicy: &v1alpha2.NetworkPolicy{}}) {
-		t.Error("no NetworkPolicy")
-	}
-	if got := Resources(spec); got.Requests.Cpu().String() != "10m" || got.Requests.Memory().String() != "32Mi" || got.Limits != nil {
-		t.Errorf("resources %+v", got)
-	}
-	if got, want := RolloutOf(spec), (Rollout{intstr.FromString("25%"), intstr.FromInt32(0), 600, true}); got != want {
-		t.Errorf("rollout %+v", got)
-	}
-	if got := ConfigKey(&v1alpha2.ConfigMapKeyReference{}); got != "nginx.conf" {
-		t.Errorf("key %q", got)
+	if diff := cmp.Diff(want, defaults); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -64,7 +52,6 @@ func TestTLSPort(t *testing.T) {
 	}
 }
 
-// TestGivenResources verifies that the given resources replace the default completely.
 // TestTLSPortStays verifies that an update that adds a config keeps the default port of the first
 // certificate, and adds no port to others.
 func TestTLSPortStays(t *testing.T) {
@@ -103,6 +90,7 @@ func TestTLSPortStays(t *testing.T) {
 	}
 }
 
+// TestGivenResources verifies that the given resources replace the default completely.
 func TestGivenResources(t *testing.T) {
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 	spec := &v1alpha2.NginxOperatorSpec{Resources: &corev1.ResourceRequirements{Limits: limits}}
@@ -115,23 +103,24 @@ func TestGivenResources(t *testing.T) {
 	}
 }
 
-func TestHealthPortGivesWay(t *testing.T) {
-	spec := &v1alpha2.NginxOperatorSpec{
-		Ports: []v1alpha2.Port{{Name: "a", Port: 18080}},
-		TLS:   []v1alpha2.TLS{{SecretName: "b", Port: ptr.To[int32](18081)}},
-	}
-	if got := HealthPort(spec); got != 18082 {
-		t.Errorf("health port %d", got)
-	}
-}
-
 func TestDrain(t *testing.T) {
 	for seconds, want := range map[int32]Drain{5: {4, 1, 10}, 6: {5, 1, 11}, 25: {5, 20, 30}, 3600: {5, 3595, 3605}} {
 		if got := DrainOf(&v1alpha2.NginxOperatorSpec{DrainSeconds: &seconds}); got != want {
 			t.Errorf("%d: %+v, want %+v", seconds, got, want)
 		}
 	}
-	if got := DrainOf(&v1alpha2.NginxOperatorSpec{}); got != (Drain{5, 20, 30}) {
-		t.Errorf("default: %+v", got)
+}
+
+func TestCacheOf(t *testing.T) {
+	if got := CacheMedium(&v1alpha2.Cache{InMemory: true}); got != corev1.StorageMediumMemory {
+		t.Errorf("medium %q", got)
+	}
+	for size, bytes := range map[string]int64{
+		"1M": 1e6, "200Mi": 200 << 20, "99999Gi": 99999 << 30, "": 0, "0Mi": 0, "1": 0, "1e9": 0, "1Ti": 0, "100000Mi": 0, "-1Gi": 0, "1.5Gi": 0,
+	} {
+		got, valid := CacheSize(&v1alpha2.Cache{Size: size})
+		if valid != (bytes > 0) || got.Value() != bytes {
+			t.Errorf("%q: %s, %t", size, got.String(), valid)
+		}
 	}
 }

@@ -34,7 +34,7 @@ func ExporterImage(spec *v1alpha2.NginxOperatorSpec, release string) string {
 }
 
 // ExporterResources returns the compute resources of the exporter. A value replaces the whole
-// default. The default has requests because an autoscaler requires them for each container.
+// default, which has requests because an autoscaler requires them for each container.
 func ExporterResources(spec *v1alpha2.NginxOperatorSpec) corev1.ResourceRequirements {
 	if declared := spec.Monitoring.Resources; declared != nil {
 		return corev1.ResourceRequirements{Limits: declared.Limits.DeepCopy(), Requests: declared.Requests.DeepCopy()}
@@ -53,8 +53,8 @@ func StatusPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return firstFree(HealthPort(spec)+1, ListenPorts(spec))
 }
 
-// MetricsPort returns the port of the exporter: the first port from 9113 up that the spec does not
-// use. It returns 0 if the spec has no exporter.
+// MetricsPort returns the port of the exporter, or 0 if there is none: the first port from 9113 up
+// that the spec does not use.
 func MetricsPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	if !HasExporter(spec) {
 		return 0

@@ -45,7 +45,7 @@ func TestServicePorts(t *testing.T) {
 				TLS: []v1alpha2.TLS{{SecretName: "a", Port: port(443)}, {SecretName: "b", Port: port(443)}},
 			},
 			want:    []ServicePort{plain, {Number: 443, Listens: 443, TLS: true}},
-			listens: []int32{8080, 443, 443},
+			listens: []int32{8080, 443},
 		},
 	} {
 		if diff := cmp.Diff(test.want, ServicePorts(&test.spec)) + cmp.Diff(test.listens, ListenPorts(&test.spec)); diff != "" {

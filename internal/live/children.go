@@ -83,24 +83,23 @@ func (s State) httpRoute() *gatewayv1.HTTPRoute {
 	return cmp.Or(childOf[*gatewayv1.HTTPRoute](s), &gatewayv1.HTTPRoute{})
 }
 
-// childOf returns the child of a kind that has the name of the object, or nil if it does not exist
-// or belongs to somebody else.
-func childOf[T client.Object](s State) (out T) {
-	for _, one := range allOf[T](s) {
-		if one.GetName() == s.object.Name && metav1.IsControlledBy(one, s.object) {
-			return one
+// childOf returns the object's child of a kind that has its name, or nil.
+func childOf[T client.Object](s State) (none T) {
+	for _, child := range allOf[T](s) {
+		if child.GetName() == s.object.Name && metav1.IsControlledBy(child, s.object) {
+			return child
 		}
 	}
-	return out
+	return none
 }
 
 // allOf returns the children of a kind.
 func allOf[T client.Object](s State) []T {
-	var out []T
-	for _, child := range s.objects {
-		if one, ok := child.(T); ok {
-			out = append(out, one)
+	var children []T
+	for _, object := range s.objects {
+		if child, ok := object.(T); ok {
+			children = append(children, child)
 		}
 	}
-	return out
+	return children
 }

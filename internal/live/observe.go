@@ -23,18 +23,16 @@ type Observed struct {
 	Pods []*corev1.Pod
 	// Service has the ports of the object's Service, or nil if it does not exist.
 	Service []corev1.ServicePort
-	// Addresses are the addresses of the object's Ingress, and Balancer those of the Service's load
-	// balancer.
+	// Addresses are those of the object's Ingress, and Balancer those of the Service's load balancer.
 	Addresses []string
 	Balancer  []corev1.LoadBalancerIngress
-	// Route is the object's HTTPRoute. It is nil or empty if it does not exist.
+	// Route is the object's HTTPRoute, which is nil or empty if it does not exist.
 	Route *gatewayv1.HTTPRoute
 	// Related are the declared and formerly declared children that exist and belong to the object.
 	Related []v1alpha2.RelatedObject
 }
 
-// Observe returns the part of the state from which the status is computed. Related children are
-// those in the given list, and those in the status.
+// Observe returns the part of the state from which the status is computed.
 func (s State) Observe(declared []client.Object) Observed {
 	service := s.Service()
 	out := Observed{
@@ -61,9 +59,8 @@ func (s State) related(named []v1alpha2.RelatedObject) []v1alpha2.RelatedObject 
 			continue
 		}
 		child.SetName(related.Name)
-		found, _ := s.Find(child)
-		if found == nil && s.unread[related.Kind] != nil ||
-			found != nil && s.owns(found) {
+		existing, _ := s.Find(child)
+		if existing == nil && s.unread[related.Kind] != nil || existing != nil && s.owns(existing) {
 			out = append(out, related)
 		}
 	}
@@ -79,8 +76,7 @@ func (s State) Running() (operand.Running, error) {
 	return out, s.errorOf("ReplicaSet")
 }
 
-// ingressAddresses returns the IP addresses and host names of the load balancers of an Ingress that
-// is not being deleted.
+// ingressAddresses returns the addresses and host names of an Ingress that is not being deleted.
 func ingressAddresses(ingress *networkingv1.Ingress) []string {
 	var out []string
 	if ingress.DeletionTimestamp != nil {

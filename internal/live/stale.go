@@ -13,11 +13,10 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// Stale returns copies of the children that exist, belong to the object, and are no longer
-// declared. unrendered are the kinds of declared children that could not be rendered. A ConfigMap
-// stays while a ReplicaSet mounts it, because Pods of that ReplicaSet may still start. The
-// ControllerRevision of the status stays, and all of them while the Deployment has the form of a
-// release before 0.8.0.
+// Stale returns copies of the children that exist, belong to the object, and are neither declared
+// nor of an unrendered kind. A ConfigMap stays while a ReplicaSet mounts it, because its Pods may
+// still start. The ControllerRevision of the status stays, and all of them while the Deployment has
+// the form of a release before 0.8.0.
 func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind) ([]client.Object, error) {
 	needed, kinds := sets.New[key](), sets.New[string]()
 	for _, child := range declared {
@@ -59,9 +58,8 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 
 const revisionKind = "ControllerRevision"
 
-// isOnlyEntrance reports whether a child of a kind is an Ingress that a declared HTTPRoute
-// replaces, or the reverse, and the new one does not work yet: no Gateway has accepted the
-// HTTPRoute, or the Ingress has no address. Clients need the old one until then.
+// isOnlyEntrance reports whether clients need an Ingress that a declared HTTPRoute replaces, or the
+// reverse: no Gateway has accepted the HTTPRoute, or the Ingress has no address.
 func (s State) isOnlyEntrance(kind string, declared sets.Set[string]) bool {
 	switch {
 	case kind == ingressKind && declared.Has(operand.HTTPRouteKind.Kind):

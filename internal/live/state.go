@@ -29,20 +29,19 @@ import (
 type State struct {
 	object *v1alpha2.NginxOperator
 	// objects are the children and bridges, the ReplicaSets and Pods with the labels of the object,
-	// and objects of others that have the name of a child.
+	// and others with the name of a child.
 	objects []client.Object
 	// unread has the errors of the reads that failed, by kind.
 	unread map[string]error
 }
 
 // Read reads the live state of an object, with one read of each kind. Reads of the kinds that the
-// operator writes wait until the cache has these writes. The lists of ConfigMaps and
-// PodDisruptionBudgets do not wait, because they would wait for writes to all objects. Find does
-// not know a child that these lists lack. A missing kind is not read, because the cache would wait
-// for it.
+// operator writes wait until the cache has these writes, except for the lists that would wait for
+// writes to all objects. Find does not know a child that these lists lack. A missing kind is not
+// read, because the cache would wait for it.
 //
-// The error is that of a kind without which there is no status. For other kinds, the functions that
-// need the kind return the error.
+// The error is that of a kind without which there is no status. The functions that need another
+// kind return its error.
 func Read(ctx context.Context, reader client.Reader, object *v1alpha2.NginxOperator, missing map[string]string) (State, error) {
 	out := State{object: object, unread: map[string]error{}}
 	for _, kind := range singleKinds() {
@@ -93,11 +92,11 @@ func singleKinds() []string {
 
 // errorOf returns the errors of the reads of some kinds.
 func (s State) errorOf(kinds ...string) error {
-	var out []error
+	var errs []error
 	for _, kind := range kinds {
-		out = append(out, s.unread[kind])
+		errs = append(errs, s.unread[kind])
 	}
-	return errors.Join(out...)
+	return errors.Join(errs...)
 }
 
 // With returns the state after writes, with the children as the API server returned them.
@@ -110,19 +109,18 @@ func (s State) With(written ...client.Object) State {
 // Without returns the state after the deletion of children.
 func (s State) Without(deleted ...client.Object) State {
 	s.objects = slices.DeleteFunc(slices.Clone(s.objects), func(child client.Object) bool {
-		return slices.ContainsFunc(deleted, func(one client.Object) bool { return keyOf(one) == keyOf(child) })
+		return slices.ContainsFunc(deleted, func(other client.Object) bool { return keyOf(other) == keyOf(child) })
 	})
 	return s
 }
 
 // Find implements apply.Live.
 func (s State) Find(child client.Object) (found client.Object, known bool) {
-	of := keyOf(child)
-	at := slices.IndexFunc(s.objects, func(one client.Object) bool { return keyOf(one) == of })
-	if at >= 0 {
+	wanted := keyOf(child)
+	if at := slices.IndexFunc(s.objects, func(other client.Object) bool { return keyOf(other) == wanted }); at >= 0 {
 		return s.objects[at], true
 	}
-	return nil, of.name == s.object.Name && slices.Contains(singleKinds(), of.kind) && s.unread[of.kind] == nil
+	return nil, wanted.name == s.object.Name && slices.Contains(singleKinds(), wanted.kind) && s.unread[wanted.kind] == nil
 }
 
 // owns reports whether a child belongs to the object, and is not being deleted.

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/patch"
 	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/internal/validation"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -17,18 +16,14 @@ import (
 )
 
 const (
-	// annotationReserve is reserved for annotations of other controllers, and for the operator's
-	// annotations that only live objects have.
-	annotationReserve = 4 << 10
-	// maxChildAnnotations is the limit in bytes for the declared annotations of a child.
-	maxChildAnnotations = apivalidation.TotalAnnotationSizeLimitB - annotationReserve
-	// smallSpec is a size of a spec in bytes of JSON, up to which no child has too many
-	// annotations. For larger specs, which are rare, the children are rendered and measured.
+	// maxChildAnnotations is the limit in bytes for the declared annotations of a child. It reserves
+	// 4 KiB for annotations of other controllers, and for those that only live objects have.
+	maxChildAnnotations = apivalidation.TotalAnnotationSizeLimitB - 4<<10
+	// smallSpec is a size of a spec in bytes of JSON, up to which no child has too many annotations.
 	smallSpec = 48 << 10
 )
 
-// oversized returns the fields of a spec that give a child more annotations than the API server
-// accepts.
+// oversized returns the fields of a spec that give a child too many annotations for the API server.
 func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 	if raw, err := json.Marshal(object.Spec); err == nil && len(raw) <= smallSpec {
 		return nil
@@ -36,42 +31,37 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 	if len(validation.Spec(&object.Spec, SpecPath)) > 0 {
 		return nil // an older release stored it, and only valid specs are rendered
 	}
-	children := Desired(object, r.specInputs(object))
-	if len(object.Spec.Patches) > 0 {
-		patched, errs := patch.Apply(object.Spec.Patches, children, patchesPath)
-		if len(errs) > 0 {
-			return nil // CheckPatches reports patches that cannot be applied
-		}
-		children = patched
+	children, err := Children(object, r.specInputs(object))
+	if err != nil {
+		return nil // CheckPatches reports patches that cannot be applied
 	}
 
-	var out []ratchet.Refusal
+	var refusals []ratchet.Refusal
 	for _, child := range children {
 		size, err := apply.AnnotationBytes(child, wellknown.AnnotationLastDeclared)
 		if err != nil || size <= maxChildAnnotations {
 			continue
 		}
-		kind := child.GetObjectKind().GroupVersionKind().Kind
+		kind := kindOf(child)
 		path, value := largestField(child, &object.Spec)
 		detail := fmt.Sprintf("%s would have %d bytes of annotations, and the API server accepts %d in all: shorten this field. "+
 			"The operator records what it declares in an annotation of the %s, so annotations count twice",
 			kind, size, maxChildAnnotations, kind)
-		out = append(out, ratchet.Refusal{Err: field.Invalid(path, field.OmitValueType{}, detail), Value: kind + "\x00" + ShortHash(value)})
+		refusals = append(refusals, ratchet.Refusal{Err: field.Invalid(path, field.OmitValueType{}, detail), Value: kind + "\x00" + ShortHash(value)})
 	}
-	return out
+	return refusals
 }
 
 // largestField returns the largest field of a spec that becomes annotations of a child, and its
-// JSON. A valid spec has at most 200 KiB of JSON, so only the annotations of the Service and
-// patches can be too large.
+// JSON. Valid specs are limited, so only annotations of the Service and patches can be too large.
 func largestField(child client.Object, spec *v1alpha2.NginxOperatorSpec) (path *field.Path, value string) {
 	path = SpecPath
-	consider := func(at *field.Path, of any) {
-		if raw, err := json.Marshal(of); err == nil && len(raw) > len(value) {
+	consider := func(at *field.Path, declared any) {
+		if raw, err := json.Marshal(declared); err == nil && len(raw) > len(value) {
 			path, value = at, string(raw)
 		}
 	}
-	if child.GetObjectKind().GroupVersionKind().Kind == "Service" && spec.Service != nil {
+	if kindOf(child) == "Service" && spec.Service != nil {
 		consider(SpecPath.Child("service", "annotations"), spec.Service.Annotations)
 	}
 	consider(patchesPath, spec.Patches)

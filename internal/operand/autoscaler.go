@@ -5,16 +5,15 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// desiredAutoscaler returns the HorizontalPodAutoscaler. It measures only the nginx container:
+// DesiredAutoscaler returns the HorizontalPodAutoscaler. It measures only the nginx container:
 // injected containers can lack requests, and then the utilization of the Pod is unknown.
-func desiredAutoscaler(object *v1alpha2.NginxOperator, in Inputs) *autoscalingv2.HorizontalPodAutoscaler {
+func DesiredAutoscaler(object *v1alpha2.NginxOperator, in Inputs) *autoscalingv2.HorizontalPodAutoscaler {
 	declared := defaults.Autoscaling(&object.Spec)
 	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{
 		TypeMeta:   metav1.TypeMeta{APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: "HorizontalPodAutoscaler"},
@@ -32,11 +31,7 @@ func desiredAutoscaler(object *v1alpha2.NginxOperator, in Inputs) *autoscalingv2
 	if target := declared.TargetMemoryUtilizationPercentage; target != nil {
 		autoscaler.Spec.Metrics = append(autoscaler.Spec.Metrics, utilization(corev1.ResourceMemory, target))
 	}
-	if behavior := declared.Behavior; behavior != nil {
-		autoscaler.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{
-			ScaleUp: scalingRules(behavior.ScaleUp), ScaleDown: scalingRules(behavior.ScaleDown),
-		}
-	}
+	autoscaler.Spec.Behavior = as[*autoscalingv2.HorizontalPodAutoscalerBehavior](declared.Behavior)
 	return autoscaler
 }
 
@@ -49,20 +44,4 @@ func utilization(resource corev1.ResourceName, target *int32) autoscalingv2.Metr
 			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: target},
 		},
 	}
-}
-
-func scalingRules(declared *v1alpha2.AutoscalingRules) *autoscalingv2.HPAScalingRules {
-	if declared == nil {
-		return nil
-	}
-	out := &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: declared.StabilizationWindowSeconds}
-	if declared.SelectPolicy != "" {
-		out.SelectPolicy = ptr.To(autoscalingv2.ScalingPolicySelect(declared.SelectPolicy))
-	}
-	for _, policy := range declared.Policies {
-		out.Policies = append(out.Policies, autoscalingv2.HPAScalingPolicy{
-			Type: autoscalingv2.HPAScalingPolicyType(policy.Type), Value: policy.Value, PeriodSeconds: policy.PeriodSeconds,
-		})
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -15,27 +16,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// order has the kinds of children in the order in which they depend on each other.
-var order = append([]string{
-	"ConfigMap", "Service", "NetworkPolicy", "Deployment", "PodDisruptionBudget", "HorizontalPodAutoscaler", "Ingress",
-}, optionalNames()...)
-
-func optionalNames() (out []string) {
-	for _, child := range OptionalKinds {
-		out = append(out, child.Kind)
-	}
-	return out
-}
-
-// IsEntrance reports whether a child belongs to the entrance of an instance: what clients and
-// Prometheus reach the Pods through.
-func IsEntrance(child client.Object) bool { return slices.Contains(EntranceKinds(), kindOf(child)) }
-
-// EntranceKinds returns the kinds of the children of the entrance.
-func EntranceKinds() []string {
-	return append([]string{"Service", "NetworkPolicy", "Ingress"}, optionalNames()...)
-}
-
 // WithEntrance returns the children of a declaration with the entrance of another one.
 func WithEntrance(children, other []client.Object) []client.Object {
 	out := slices.DeleteFunc(slices.Clone(children), IsEntrance)
@@ -44,35 +24,29 @@ func WithEntrance(children, other []client.Object) []client.Object {
 			out = append(out, child)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b client.Object) int {
-		return slices.Index(order, kindOf(a)) - slices.Index(order, kindOf(b))
-	})
+	slices.SortStableFunc(out, func(a, b client.Object) int { return rankOf(kindOf(a)) - rankOf(kindOf(b)) })
 	return out
 }
 
-func kindOf(child client.Object) string { return child.GetObjectKind().GroupVersionKind().Kind }
-
 // Composed are the children of an instance while its Pods change.
 type Composed struct {
-	// Children are all children, in the order in which they depend on each other.
+	// Children are in the order in which they depend on each other.
 	Children []client.Object
 	// Ports are the ports of the Service.
 	Ports []corev1.ServicePort
-	// Interim means that a port of the Service has a temporary name. Once the Service is written,
-	// its ports can get their own names.
+	// Interim means that a port has a temporary name until the Service is written.
 	Interim bool
 	// HeldRoute means that the Ingress or HTTPRoute waits for the endpoints of another number.
 	HeldRoute bool
 }
 
 // Compose returns the children of a declaration of Pods with the entrance of a declaration, which
-// can be the same, for the Pods that run. The arguments are the children of these declarations
-// while no other Pods run. It changes a copy of them.
+// can be the same, for the Pods that run. The arguments, which do not change, are the children of
+// these declarations while no other Pods run.
 //
 // While Pods of several declarations run, the Service has the numbers of the entrance, those that
-// ready new Pods serve, and those that Pods of an earlier declaration still serve. The
-// NetworkPolicy admits clients to the same Pods. The Ingress or HTTPRoute has a number that ready
-// Pods serve.
+// ready new Pods serve, and those that earlier Pods still serve. The NetworkPolicy admits clients
+// to the same Pods. The Ingress or HTTPRoute has a number that ready Pods serve.
 func Compose(pods, entrance []client.Object, now Running) Composed {
 	old := partsOf(entrance)
 	coming := comingParts(pods, old)
@@ -82,11 +56,10 @@ func Compose(pods, entrance []client.Object, now Running) Composed {
 	out.HeldRoute = held
 	version := coming.deployment.Labels[wellknown.LabelVersion]
 	for i, child := range out.Children {
-		if _, isDeployment := child.(*appsv1.Deployment); !isDeployment {
-			child = child.DeepCopyObject().(client.Object)
-			setVersion(child, version)
-			out.Children[i] = child
-		}
+		child = child.DeepCopyObject().(client.Object)
+		setVersion(child, version)
+		out.Children[i] = child
+
 		switch child := child.(type) {
 		case *corev1.Service:
 			child.Spec.Ports, child.ResourceVersion = out.Ports, now.ServiceVersion
@@ -101,8 +74,9 @@ func Compose(pods, entrance []client.Object, now Running) Composed {
 				port.Port = ptr.To(backend)
 			}
 		case *appsv1.Deployment:
-			if movesRoute(old, coming) {
-				out.Children[i] = settlingRoute(child)
+			if (old.ingress != nil || old.route != nil) && old.backend() != coming.backend() {
+				settles := min(routeSettleSeconds, ptr.Deref(child.Spec.ProgressDeadlineSeconds, 0)/4)
+				child.Spec.MinReadySeconds = max(child.Spec.MinReadySeconds, settles)
 			}
 		}
 	}
@@ -120,8 +94,7 @@ func setVersion(child client.Object, version string) {
 	child.SetLabels(labels)
 }
 
-// parts has the children of a declaration that the composition depends on. A missing one is empty,
-// or nil if it is optional.
+// parts has the children of a declaration that the composition depends on.
 type parts struct {
 	service    *corev1.Service
 	deployment *appsv1.Deployment
@@ -133,31 +106,23 @@ type parts struct {
 }
 
 func partsOf(children []client.Object) parts {
-	out := parts{service: &corev1.Service{}, deployment: &appsv1.Deployment{}}
-	for _, child := range children {
-		switch child := child.(type) {
-		case *corev1.Service:
-			out.service = child
-		case *appsv1.Deployment:
-			out.deployment = child
-		case *networkingv1.NetworkPolicy:
-			out.policy = child
-		case *networkingv1.Ingress:
-			out.ingress = child
-		case *gatewayv1.HTTPRoute:
-			out.route = child
-		}
+	return parts{
+		service:    cmp.Or(ChildOf[*corev1.Service](children), &corev1.Service{}),
+		deployment: cmp.Or(ChildOf[*appsv1.Deployment](children), &appsv1.Deployment{}),
+		policy:     ChildOf[*networkingv1.NetworkPolicy](children),
+		ingress:    ChildOf[*networkingv1.Ingress](children),
+		route:      ChildOf[*gatewayv1.HTTPRoute](children),
 	}
-	return out
 }
 
 // comingParts returns the parts of a declaration of Pods. If it has no Service, its ports are those
 // of the Pods, and the Ingress or HTTPRoute of the entrance stays as long as they serve it.
 func comingParts(pods []client.Object, entrance parts) parts {
 	out := partsOf(pods)
-	if slices.ContainsFunc(pods, func(child client.Object) bool { return kindOf(child) == "Service" }) {
+	if ChildOf[*corev1.Service](pods) != nil {
 		return out
 	}
+
 	out.preferred = entrance.backend()
 	for _, port := range out.containerPorts() {
 		if port.Name != HealthPort {

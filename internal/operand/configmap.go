@@ -18,32 +18,72 @@ import (
 type Configuration struct {
 	// Hash identifies the files in the name of the ConfigMap.
 	Hash string
-	// Files is nil if an earlier reconcile rendered them, and only the hash is known.
+	// Files is nil if only the hash is known.
 	Files nginxconf.Files
 }
 
 // NewConfiguration returns a configuration with its hash.
 func NewConfiguration(files nginxconf.Files) Configuration {
-	// The hash of a single file is the hash of its text, as in release 0.1.0, so that the names of
-	// its ConfigMaps stay.
+	// A single file has the hash of its text, so that the names of ConfigMaps of release 0.1.0 stay.
 	if len(files) == 1 {
 		return Configuration{ShortHash(files[nginxconf.MainFile]), files}
 	}
 	return Configuration{ShortHash(Digest(files)), files}
 }
 
-// DesiredConfigMap returns the ConfigMap with the nginx configuration.
-func DesiredConfigMap(object *v1alpha2.NginxOperator, in Inputs) *corev1.ConfigMap {
+// Content is a set of files of one revision.
+type Content struct {
+	// Hash identifies the files in the name of the ConfigMap.
+	Hash string
+	// Text and Binary are the files by their keys. Both are nil if only the hash is known.
+	Text   map[string]string
+	Binary map[string][]byte
+}
+
+// NewContent returns the files of a user's ConfigMap.
+func NewContent(source *corev1.ConfigMap) Content {
+	return Content{ShortHash(Digest(source.Data) + Digest(source.BinaryData)), source.Data, source.BinaryData}
+}
+
+// Files are the data of the ConfigMaps that Pods mount.
+type Files struct {
+	Config nginxconf.Files
+	Text   map[string]string
+	Binary map[string][]byte
+	// FileText and FileBinary are the files of spec.files.
+	FileText   map[string]string
+	FileBinary map[string][]byte
+}
+
+// newConfigMap returns a ConfigMap that Pods mount. It has copies of the user's files, so that a
+// change of the originals does not affect running Pods.
+func newConfigMap(object *v1alpha2.NginxOperator, in Inputs, name string, content Content) *corev1.ConfigMap {
 	configMap := assets.ConfigMap()
 	configMap.ObjectMeta = ObjectMeta(object, in)
-	configMap.Name = ConfigName(object, in)
-	configMap.Data = in.Config.Files
+	configMap.Name, configMap.Data, configMap.BinaryData = name, content.Text, content.Binary
 	return configMap
 }
 
 // ConfigName returns the name of the ConfigMap with the nginx configuration.
 func ConfigName(object *v1alpha2.NginxOperator, in Inputs) string {
 	return object.Name + "-" + in.Config.Hash + in.Suffix
+}
+
+// ContentName returns the name of the ConfigMap with the static files, or "" without static files.
+func ContentName(object *v1alpha2.NginxOperator, in Inputs) string {
+	return nameOf(object, in, "content", in.Content)
+}
+
+// FilesName returns the name of the ConfigMap with the files of spec.files from ConfigMaps, or "".
+func FilesName(object *v1alpha2.NginxOperator, in Inputs) string {
+	return nameOf(object, in, "files", in.Files)
+}
+
+func nameOf(object *v1alpha2.NginxOperator, in Inputs, part string, content *Content) string {
+	if content == nil {
+		return ""
+	}
+	return object.Name + "-" + part + "-" + content.Hash + in.Suffix
 }
 
 // ShortHash returns ten hexadecimal digits that identify a text in the name of an object.

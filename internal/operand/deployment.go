@@ -19,11 +19,17 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	deployment := assets.Deployment()
 	deployment.ObjectMeta = ObjectMeta(object, in)
 	replicas := ReplicasOf(object, in.Deployment)
-	deployment.Annotations = deploymentAnnotations(replicas, in)
-	deployment.Spec.Replicas = &replicas.Number
+	if replicas.retained != "" {
+		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationReplicas, replicas.retained)
+	}
+	if in.Suffix != "" {
+		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationContent, strings.TrimPrefix(in.Suffix, "-"))
+	}
 	if in.Deployment != nil {
 		deployment.ResourceVersion = in.Deployment.ResourceVersion
 	}
+
+	deployment.Spec.Replicas = &replicas.Number
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)}
 	setRollout(deployment, object)
 	deployment.Spec.MinReadySeconds = minReadySeconds(&object.Spec)
@@ -31,14 +37,13 @@ func DesiredDeployment(object *v1alpha2.NginxOperator, in Inputs) *appsv1.Deploy
 	return deployment
 }
 
-// SetCareful changes the rollout of a Deployment so that every running Pod stays until a new one is
-// ready.
+// SetCareful lets each running Pod of a Deployment stay until a new one is ready.
 func SetCareful(deployment *appsv1.Deployment) {
-	rolling := deployment.Spec.Strategy.RollingUpdate
+	rolling := deployment.Spec.Strategy.RollingUpdate.DeepCopy()
 	if rolling == nil {
 		return
 	}
-	rolling = rolling.DeepCopy()
+
 	rolling.MaxUnavailable = ptr.To(intstr.FromInt32(0))
 	if surge := ptr.Deref(rolling.MaxSurge, intstr.FromInt32(0)); surge == intstr.FromInt32(0) || surge == intstr.FromString("0%") {
 		rolling.MaxSurge = ptr.To(intstr.FromInt32(1))
@@ -46,24 +51,8 @@ func SetCareful(deployment *appsv1.Deployment) {
 	deployment.Spec.Strategy.RollingUpdate = rolling
 }
 
-// deploymentAnnotations returns the operator's annotations of a Deployment, or nil if it needs
-// none.
-func deploymentAnnotations(replicas Replicas, in Inputs) map[string]string {
-	out := map[string]string{}
-	if replicas.retained != "" {
-		out[wellknown.AnnotationReplicas] = replicas.retained
-	}
-	if in.Suffix != "" {
-		out[wellknown.AnnotationContent] = strings.TrimPrefix(in.Suffix, "-")
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return out
-}
-
-// maxSpec is the limit in bytes for the part of a spec in an annotation of the Deployment. The
-// annotations of an object have at most 256 KiB, and this one counts twice.
+// maxSpec is the limit in bytes for the part of a spec in an annotation of the Deployment, which
+// counts twice in the limit of 256 KiB for all annotations.
 const maxSpec = 16 << 10
 
 // Mark writes the ID of the Pods to a declared Deployment, and the part of the spec that reaches
@@ -78,8 +67,7 @@ func Mark(deployment *appsv1.Deployment, id, spec string, live *appsv1.Deploymen
 	}
 }
 
-// MarkAgain writes the ID of its Pods to a Deployment as it was declared before. A release before
-// 0.8.0 declared it with other names.
+// MarkAgain writes the ID of its Pods to a Deployment that an older release may have declared.
 func MarkAgain(deployment *appsv1.Deployment, id string) {
 	if deployment.Annotations[wellknown.AnnotationChange] != "" {
 		return
@@ -89,8 +77,7 @@ func MarkAgain(deployment *appsv1.Deployment, id string) {
 	metav1.SetMetaDataLabel(&deployment.ObjectMeta, wellknown.LabelRecord, "")
 }
 
-// MarkAsBefore keeps the names by which a release before 0.8.0 knows the Pods of a Deployment. An
-// upgrade alone changes no child.
+// MarkAsBefore retains the names of a release before 0.8.0, because an upgrade changes no child.
 func MarkAsBefore(deployment, live *appsv1.Deployment) {
 	deployment.Labels[wellknown.LabelRecord] = live.Labels[wellknown.LabelRecord]
 	if first, _, _ := strings.Cut(live.Annotations[wellknown.AnnotationFirstDeclaration], " "); first != "" {

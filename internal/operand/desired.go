@@ -10,27 +10,32 @@ import (
 // Desired returns all children of an object without its patches, in the order in which they depend
 // on each other.
 func Desired(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
-	children := []client.Object{DesiredConfigMap(object, in)}
+	children := []client.Object{newConfigMap(object, in, ConfigName(object, in), Content{Text: in.Config.Files})}
 	if in.Content != nil {
-		children = append(children, DesiredContentConfigMap(object, in))
+		children = append(children, newConfigMap(object, in, ContentName(object, in), *in.Content))
 	}
 	if in.Files != nil {
-		children = append(children, DesiredFilesConfigMap(object, in))
+		children = append(children, newConfigMap(object, in, FilesName(object, in), *in.Files))
 	}
-	deployment := DesiredDeployment(object, in)
 	children = append(children, DesiredService(object, in))
 	if defaults.HasNetworkPolicy(&object.Spec) {
 		children = append(children, desiredNetworkPolicy(object, in))
 	}
+	deployment := DesiredDeployment(object, in)
 	children = append(children, deployment)
-	if needsPodDisruptionBudget(*deployment.Spec.Replicas) {
+	if *deployment.Spec.Replicas > 1 {
 		children = append(children, desiredPodDisruptionBudget(object, in))
 	}
 	if object.Spec.Autoscaling != nil {
-		children = append(children, desiredAutoscaler(object, in))
+		children = append(children, DesiredAutoscaler(object, in))
 	}
 	if HasIngress(&object.Spec) {
 		children = append(children, desiredIngress(object, in))
 	}
-	return append(children, desiredOptional(object, in)...)
+	for _, optional := range OptionalKinds {
+		if optional.IsDeclared(&object.Spec) && in.Missing[optional.Kind] == "" {
+			children = append(children, optional.desired(object, in))
+		}
+	}
+	return children
 }

@@ -3,9 +3,7 @@ package operand
 import (
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -187,7 +185,7 @@ func TestDesiredWithoutDefaults(t *testing.T) {
 // TestNamesOfConfigMaps verifies that ConfigMaps whose files differ in name or content have
 // different names. The name is valid for every valid object name.
 func TestNamesOfConfigMaps(t *testing.T) {
-	names := map[string]bool{}
+	object, names := fixture.NewObject(), map[string]bool{}
 	for _, files := range []nginxconf.Files{
 		{"nginx.conf": "a"},
 		{"nginx.conf": "b"},
@@ -196,8 +194,8 @@ func TestNamesOfConfigMaps(t *testing.T) {
 		{"nginx.conf": "a", "servers.conf": "b "},
 		{"nginx.conf": "a", "other.conf": "b"},
 	} {
-		name := DesiredConfigMap(fixture.NewObject(), Inputs{Config: NewConfiguration(files)}).Name
-		if names[name] || name != DesiredConfigMap(fixture.NewObject(), Inputs{Config: NewConfiguration(files)}).Name {
+		name := ConfigName(object, Inputs{Config: NewConfiguration(files)})
+		if names[name] || name != ConfigName(object, Inputs{Config: NewConfiguration(files)}) {
 			t.Errorf("%v: name %s", files, name)
 		}
 		names[name] = true
@@ -207,26 +205,9 @@ func TestNamesOfConfigMaps(t *testing.T) {
 	}
 	text := NewContent(&corev1.ConfigMap{Data: map[string]string{"a": "b"}})
 	binary := NewContent(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": []byte("b")}})
-	name := DesiredContentConfigMap(fixture.NewObject(), Inputs{Content: &text}).Name
+	name := ContentName(object, Inputs{Content: &text})
 	if !strings.HasPrefix(name, "web-content-") || text.Hash == binary.Hash {
 		t.Errorf("name %s, hashes %s and %s", name, text.Hash, binary.Hash)
-	}
-}
-
-// TestPodsHoldNoVersion verifies that Pods have no version label, because an upgrade would restart
-// them. Other children may have the version of nginx.
-func TestPodsHoldNoVersion(t *testing.T) {
-	deployment := DesiredDeployment(fixture.NewObject(), Inputs{Image: fixture.Image})
-	if version := deployment.Labels[wellknown.LabelVersion]; version != "1.28.0" {
-		t.Errorf("the Deployment's version is %q", version)
-	}
-	if _, found := deployment.Spec.Template.Labels[wellknown.LabelVersion]; found {
-		t.Error("the Pods carry a version")
-	}
-	for key, value := range deployment.Spec.Selector.MatchLabels {
-		if deployment.Spec.Template.Labels[key] != value {
-			t.Errorf("the selector asks for %s=%s, the Pods have %q", key, value, deployment.Spec.Template.Labels[key])
-		}
 	}
 }
 
@@ -251,64 +232,5 @@ func TestNothingOverwritesTheManifests(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestPartsAgree verifies that paths and names that several children use are the same in all of
-// them.
-func TestPartsAgree(t *testing.T) {
-	object := fixture.NewObject()
-	in := newInputs(t, object, "", false)
-	pod, conf := DesiredDeployment(object, in).Spec.Template.Spec, in.Config.Files[nginxconf.MainFile]
-	nginx := pod.Containers[0]
-	if file := path.Join(nginxconf.Directory, nginxconf.MainFile); !slices.Contains(nginx.Command, file) {
-		t.Errorf("the command %v does not name %s", nginx.Command, file)
-	}
-	if mount := nginx.VolumeMounts[0]; mount.Name != pod.Volumes[0].Name || mount.MountPath != nginxconf.Directory {
-		t.Errorf("the configuration %+v is mounted as %+v", pod.Volumes[0], mount)
-	}
-	for _, probe := range []*corev1.Probe{nginx.StartupProbe, nginx.ReadinessProbe, nginx.LivenessProbe} {
-		if probe.HTTPGet.Port.StrVal != HealthPort || !strings.Contains(conf, "location = "+probe.HTTPGet.Path+" {") {
-			t.Errorf("nothing answers the probe %+v", probe.HTTPGet)
-		}
-	}
-	if !strings.Contains(conf, "root "+nginxconf.ContentDirectory+";") {
-		t.Errorf("nginx.conf does not serve %s", nginxconf.ContentDirectory)
-	}
-}
-
-// TestWhatRollsThePods verifies which changes restart Pods. A change of the Service restarts none.
-func TestWhatRollsThePods(t *testing.T) {
-	base := fixture.NewObject()
-	template := func(object *v1alpha2.NginxOperator) string {
-		raw, err := yaml.Marshal(DesiredDeployment(object, newInputs(t, object, "", false)).Spec.Template)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(raw)
-	}
-	for name, test := range map[string]struct {
-		change func(*v1alpha2.NginxOperatorSpec)
-		rolls  bool
-	}{
-		"service":  {func(s *v1alpha2.NginxOperatorSpec) { s.Service = &v1alpha2.Service{Type: corev1.ServiceTypeNodePort} }, false},
-		"expose":   {fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"}), false},
-		"replicas": {func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }, false},
-		"paused":   {func(s *v1alpha2.NginxOperatorSpec) { s.Paused = true }, false},
-		"drain":    {func(s *v1alpha2.NginxOperatorSpec) { s.DrainSeconds = ptr.To[int32](26) }, true},
-		"the default of drainSeconds": {func(s *v1alpha2.NginxOperatorSpec) {
-			s.DrainSeconds = ptr.To(v1alpha2.DefaultDrainSeconds)
-		}, false},
-		"image":             {func(s *v1alpha2.NginxOperatorSpec) { s.Image = "nginx:2" }, true},
-		"an empty template": {func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &v1alpha2.PodTemplate{} }, false},
-		"a label of the Pods": {func(s *v1alpha2.NginxOperatorSpec) {
-			s.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{"a": "b"}}
-		}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if rolls := template(base) != template(fixture.NewObject(test.change)); rolls != test.rolls {
-				t.Errorf("rolls: %t, want %t", rolls, test.rolls)
-			}
-		})
 	}
 }

@@ -17,18 +17,18 @@ import (
 	"github.com/example/nginx-operator/internal/fixture"
 )
 
+// from returns a change to a NetworkPolicy that admits one peer.
+func from(name string) func(*v1alpha2.NginxOperatorSpec) {
+	peer := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{peer}}
+	}
+}
+
 // TestEntranceWhilePodsChange verifies the ports of the Service, the NetworkPolicy, and the Ingress
 // while the Pods are of a later declaration than the entrance.
 func TestEntranceWhilePodsChange(t *testing.T) {
-	ingress := func(s *v1alpha2.NginxOperatorSpec) {
-		s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: "web.example.com"}}}}
-	}
-	from := func(name string) func(*v1alpha2.NginxOperatorSpec) {
-		peer := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}
-		return func(s *v1alpha2.NginxOperatorSpec) {
-			s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{peer}}
-		}
-	}
+	ingress := fixture.Exposed(v1alpha2.IngressHost{Host: "web.example.com"})
 	onNode := func(port, nodePort int32) func(*v1alpha2.NginxOperatorSpec) {
 		return func(s *v1alpha2.NginxOperatorSpec) {
 			s.Ports = []v1alpha2.Port{{Name: "http", Port: port, NodePort: ptr.To(nodePort)}}
@@ -155,9 +155,7 @@ func TestWithEntrance(t *testing.T) {
 // TestRolloutThatMovesTheRoute verifies that old Pods serve until the Ingress has moved, and that
 // only an Ingress or HTTPRoute with another number moves.
 func TestRolloutThatMovesTheRoute(t *testing.T) {
-	ingress := func(s *v1alpha2.NginxOperatorSpec) {
-		s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: "a"}}}}
-	}
+	ingress := fixture.Exposed(v1alpha2.IngressHost{Host: "a"})
 	render := func(change ...func(*v1alpha2.NginxOperatorSpec)) []client.Object {
 		return Desired(fixture.NewObject(change...), Inputs{Image: fixture.Image})
 	}
@@ -173,21 +171,12 @@ func TestRolloutThatMovesTheRoute(t *testing.T) {
 	}
 }
 
-// exposedOn returns a change to an Ingress, peers, and this port.
-func exposedOn(name string, port int32) func(*v1alpha2.NginxOperatorSpec) {
-	peer := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}
-	return func(s *v1alpha2.NginxOperatorSpec) {
-		s.Ports = []v1alpha2.Port{{Name: name, Port: port}}
-		s.NetworkPolicy = &v1alpha2.NetworkPolicy{From: []networkingv1.NetworkPolicyPeer{peer}}
-		s.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: name}}}}
-	}
-}
-
 // TestPodsWithoutEntrance verifies that Pods of which only the Deployment is known change nothing
 // of an entrance that they serve.
 func TestPodsWithoutEntrance(t *testing.T) {
 	in := Inputs{Image: fixture.Image}
-	children := Desired(fixture.NewObject(exposedOn("web", 8080)), in)
+	ingress := fixture.Exposed(v1alpha2.IngressHost{Host: "web.example.com"})
+	children := Desired(fixture.NewObject(fixture.Ports("web", 8080), from("web"), ingress), in)
 	alone := []client.Object{partsOf(children).deployment}
 	now := Running{Containers: []ContainerPort{{"web", 8080, 8080}}, ready: sets.New[int32](8080), exposed: 8080}
 	composed := partsOf(Compose(alone, children, now).Children)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -36,15 +35,9 @@ func TestVolumesOnTheDisk(t *testing.T) {
 	} {
 		var names []string
 		object := fixture.NewObject(test.change)
-		for _, child := range Desired(object, newInputs(t, object, "", false)) {
-			deployment, ok := child.(*appsv1.Deployment)
-			if !ok {
-				continue
-			}
-			for _, volume := range deployment.Spec.Template.Spec.Volumes {
-				if volume.EmptyDir != nil && volume.EmptyDir.Medium != corev1.StorageMediumMemory {
-					names = append(names, volume.Name)
-				}
+		for _, volume := range DesiredDeployment(object, newInputs(t, object, "", false)).Spec.Template.Spec.Volumes {
+			if volume.EmptyDir != nil && volume.EmptyDir.Medium != corev1.StorageMediumMemory {
+				names = append(names, volume.Name)
 			}
 		}
 		if got := strings.Join(names, ","); got != test.want || !strings.Contains(page, test.words) {

@@ -184,21 +184,3 @@ func TestExamplesOfFields(t *testing.T) {
 	}
 	fixture.Golden(t, "fields.txt", text.String())
 }
-
-// TestNoExampleIsRefused verifies that no documented spec is refused.
-func TestNoExampleIsRefused(t *testing.T) {
-	examples := append(examplesOf(t, fieldsPage(t)), samplesOf(t)...)
-	if len(examples) < 20 {
-		t.Fatalf("the page has only %d examples", len(examples))
-	}
-	for _, example := range examples {
-		object := fixture.NewObject()
-		object.Name, object.Spec = example.name, v1alpha2.NginxOperatorSpec{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(example.spec, &object.Spec); err != nil {
-			t.Fatal(err)
-		}
-		for _, refused := range (Release{Image: fixture.Image}).Refusals(object) {
-			t.Errorf("%s in section %s: %v", example.name, example.section, refused.Err)
-		}
-	}
-}

@@ -12,49 +12,29 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/assets"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// NewDeclaredFiles returns the copies of files. found has the content of each file by its path.
-func NewDeclaredFiles(found map[string][]byte) Content {
-	out := Content{Text: map[string]string{}, Binary: map[string][]byte{}}
+// NewDeclaredFiles returns the copies of files, which are given by their paths.
+func NewDeclaredFiles(files map[string][]byte) Content {
+	copies := Content{Text: map[string]string{}, Binary: map[string][]byte{}}
 	digests := map[string]string{}
-	for at, text := range found {
+	for path, text := range files {
 		sum := sha256.Sum256(text)
-		digests[at] = hex.EncodeToString(sum[:])
+		digests[path] = hex.EncodeToString(sum[:])
 		if utf8.Valid(text) {
-			out.Text[CopiedKey(at)] = string(text)
+			copies.Text[CopiedKey(path)] = string(text)
 		} else {
-			out.Binary[CopiedKey(at)] = text
+			copies.Binary[CopiedKey(path)] = text
 		}
 	}
-	out.Hash = ShortHash(Digest(digests))
-	return out
+	copies.Hash = ShortHash(Digest(digests))
+	return copies
 }
 
 // CopiedKey returns the key of a file in the copy. Keys have no slashes, and paths have no two dots
 // in a row.
 func CopiedKey(file string) string { return strings.ReplaceAll(file, "/", "..") }
-
-// DesiredFilesConfigMap returns the ConfigMap that Pods mount for the files of spec.files from
-// ConfigMaps. It has copies of their keys.
-func DesiredFilesConfigMap(object *v1alpha2.NginxOperator, in Inputs) *corev1.ConfigMap {
-	configMap := assets.ConfigMap()
-	configMap.ObjectMeta = ObjectMeta(object, in)
-	configMap.Name = FilesName(object, in)
-	configMap.Data, configMap.BinaryData = in.Files.Text, in.Files.Binary
-	return configMap
-}
-
-// FilesName returns the name of the ConfigMap of DesiredFilesConfigMap, or "" if no file is from a
-// ConfigMap.
-func FilesName(object *v1alpha2.NginxOperator, in Inputs) string {
-	if in.Files == nil {
-		return ""
-	}
-	return object.Name + "-files-" + in.Files.Hash + in.Suffix
-}
 
 // filesVolume is the name of the volume with the files of spec.files.
 const filesVolume = "files"

@@ -1,6 +1,8 @@
 package operand
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,9 +14,7 @@ import (
 // HTTPRouteKind is the kind of spec.expose.httpRoute.
 var HTTPRouteKind = OptionalKind{
 	Kind: "HTTPRoute", At: SpecPath.Child("expose", "httpRoute"), Remedy: "install the Gateway API, or use spec.expose.ingress",
-	empty:      func() client.Object { return &gatewayv1.HTTPRoute{} },
-	IsDeclared: HasHTTPRoute,
-	desired:    func(object *v1alpha2.NginxOperator, in Inputs) client.Object { return desiredHTTPRoute(object, in) },
+	IsDeclared: HasHTTPRoute, desired: desiredHTTPRoute,
 }
 
 // HasHTTPRoute reports whether the spec declares an HTTPRoute.
@@ -24,7 +24,7 @@ func HasHTTPRoute(spec *v1alpha2.NginxOperatorSpec) bool {
 
 // desiredHTTPRoute returns the HTTPRoute. It sets all fields that route requests, including fields
 // with a default in the schema: fields that are not declared are not restored after a drift.
-func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) *gatewayv1.HTTPRoute {
+func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 	form := object.Spec.Expose.HTTPRoute
 	route := &gatewayv1.HTTPRoute{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gatewayv1.GroupVersion.String(), Kind: "HTTPRoute"},
@@ -33,7 +33,7 @@ func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) *gatewayv1.HTTP
 	for _, parent := range form.ParentRefs {
 		route.Spec.ParentRefs = append(route.Spec.ParentRefs, gatewayv1.ParentReference{
 			Group: ptr.To[gatewayv1.Group](gatewayv1.GroupName), Kind: ptr.To[gatewayv1.Kind]("Gateway"), Name: gatewayv1.ObjectName(parent.Name),
-			Namespace: given(gatewayv1.Namespace(parent.Namespace)), SectionName: given(gatewayv1.SectionName(parent.SectionName)),
+			Namespace: orNil(gatewayv1.Namespace(parent.Namespace)), SectionName: orNil(gatewayv1.SectionName(parent.SectionName)),
 			Port: parent.Port,
 		})
 	}
@@ -56,22 +56,10 @@ func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) *gatewayv1.HTTP
 	return route
 }
 
-// given returns a pointer to a text, or nil if it is empty.
-func given[T ~string](text T) *T {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // CurrentConditions returns the conditions that a controller reports for an HTTPRoute, without
 // those of an earlier generation.
 func CurrentConditions(route *gatewayv1.HTTPRoute, reported []metav1.Condition) []metav1.Condition {
-	var current []metav1.Condition
-	for _, condition := range reported {
-		if condition.ObservedGeneration == 0 || condition.ObservedGeneration >= route.Generation {
-			current = append(current, condition)
-		}
-	}
-	return current
+	return slices.DeleteFunc(slices.Clone(reported), func(condition metav1.Condition) bool {
+		return condition.ObservedGeneration != 0 && condition.ObservedGeneration < route.Generation
+	})
 }

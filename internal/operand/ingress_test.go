@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// TestBackendPort verifies that the Ingress references the first port without TLS. It leaves its
-// current port only for one that a ready Pod serves.
+// TestBackendPort verifies that the Ingress and the HTTPRoute reference the first port without TLS.
+// They leave their current port only for one that a ready Pod serves.
 func TestBackendPort(t *testing.T) {
 	now := func(ingress int32, service, ready []int32) Running {
 		out := Running{exposed: ingress, ready: sets.New(ready...)}
@@ -40,12 +40,16 @@ func TestBackendPort(t *testing.T) {
 		"nothing is ready where it was moved": {now(9090, numbers{8080, 9090}, numbers{8080}), 9090},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := fixture.NewObject(
-				fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"}), fixture.Ports("secure", 9443, "web", 9090, "admin", 8081))
+			object := fixture.NewObject(fixture.Routed(v1alpha2.GatewayReference{Name: "public"}, "a.example.com"),
+				fixture.Ports("secure", 9443, "web", 9090, "admin", 8081))
 			object.Spec.Ports[0].AppProtocol = "https"
-			got := partsFor(object, Inputs{Running: test.now}).ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
-			if got.Name != "web" || got.Port != (networkingv1.ServiceBackendPort{Number: test.want}) {
-				t.Errorf("asks for %+v, want %d", got, test.want)
+			if port := *partsFor(object, Inputs{Running: test.now}).route.Spec.Rules[0].BackendRefs[0].Port; port != test.want {
+				t.Errorf("the HTTPRoute asks for %d, want %d", port, test.want)
+			}
+			object.Spec.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: "a.example.com"}}}}
+			backend := partsFor(object, Inputs{Running: test.now}).ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
+			if backend.Name != "web" || backend.Port != (networkingv1.ServiceBackendPort{Number: test.want}) {
+				t.Errorf("the Ingress asks for %+v, want %d", backend, test.want)
 			}
 		})
 	}

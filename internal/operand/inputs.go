@@ -12,8 +12,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// Inputs is everything that the children depend on in addition to the object. It is read once per
-// reconcile.
+// Inputs is everything that the children depend on in addition to the object.
 type Inputs struct {
 	// Image is the container image of nginx.
 	Image string
@@ -21,8 +20,7 @@ type Inputs struct {
 	Config Configuration
 	// Content is the static files, or nil if the object references none.
 	Content *Content
-	// ServersHash is a hash of the user's server blocks from a ConfigMap, or "" if the spec has
-	// them.
+	// ServersHash is a hash of the user's server blocks from a ConfigMap, or "" without one.
 	ServersHash string
 	// Suffix ends the names of the ConfigMaps. It is "" unless a ConfigMap was forged.
 	Suffix string
@@ -30,13 +28,12 @@ type Inputs struct {
 	Files *Content
 	// SecretsHash is a hash of the files of spec.files from Secrets, or "" if there are none.
 	SecretsHash string
-	// CertificatesHash is a hash of the content of all Secrets of spec.tls, or "" if there are
-	// none.
+	// CertificatesHash is a hash of the content of all Secrets of spec.tls, or "" without one.
 	CertificatesHash string
 	// Certificates are the certificates that nginx can use. No child depends on them.
 	Certificates []Certificate
-	// Deployment is the live Deployment of the object, or nil if it does not exist. Children depend
-	// on its replicas, its annotations, and its resource version.
+	// Deployment is the live Deployment, or nil. Children depend on its replicas, its annotations,
+	// and its resource version.
 	Deployment *appsv1.Deployment
 	// Running has the ports of the running Pods. Names of container ports depend on them.
 	Running Running
@@ -53,8 +50,7 @@ type Certificate struct {
 	keypair.Certificate
 }
 
-// ObjectMeta returns the metadata that all children share: name and namespace of the object, and
-// labels.
+// ObjectMeta returns the metadata that all children share.
 func ObjectMeta(object *v1alpha2.NginxOperator, in Inputs) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      object.Name,

@@ -19,42 +19,22 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// installPrometheusOperator is the remedy if the kinds of the Prometheus Operator are not
-// installed.
 const installPrometheusOperator = "install the Prometheus Operator, or remove the field"
-
-// Limits of one scrape. A tenant controls the responses of its exporter, and all tenants share the
-// Prometheus.
-const (
-	// sampleLimit is the limit of samples of a Pod. nginx-prometheus-exporter has about 60.
-	sampleLimit = 10_000
-	// labelLimit is the limit of labels of a sample. Prometheus adds about 10.
-	labelLimit = 32
-	// labelNameLengthLimit and labelValueLengthLimit are in bytes.
-	labelNameLengthLimit  = 128
-	labelValueLengthLimit = 1_024
-	// bodySizeLimit is the limit of an uncompressed response.
-	bodySizeLimit = "4MB"
-)
 
 var podMonitorKind = OptionalKind{
 	Kind: monitoringv1.PodMonitorsKind, At: SpecPath.Child("monitoring", "podMonitor"), Remedy: installPrometheusOperator,
-	empty: func() client.Object { return &monitoringv1.PodMonitor{} },
 	IsDeclared: func(spec *v1alpha2.NginxOperatorSpec) bool {
 		return defaults.HasExporter(spec) && spec.Monitoring.PodMonitor != nil
 	},
-	desired: func(object *v1alpha2.NginxOperator, in Inputs) client.Object { return desiredPodMonitor(object, in) },
+	desired: desiredPodMonitor,
 }
 
 var prometheusRuleKind = OptionalKind{
 	Kind: monitoringv1.PrometheusRuleKind, At: SpecPath.Child("monitoring", "alerts"), Remedy: installPrometheusOperator,
-	empty: func() client.Object { return &monitoringv1.PrometheusRule{} },
 	IsDeclared: func(spec *v1alpha2.NginxOperatorSpec) bool {
 		return defaults.HasExporter(spec) && spec.Monitoring.Alerts != nil
 	},
-	desired: func(object *v1alpha2.NginxOperator, in Inputs) client.Object {
-		return desiredPrometheusRule(object, in)
-	},
+	desired: desiredPrometheusRule,
 }
 
 // exporter returns the sidecar that exports the metrics of nginx. It has the security context of
@@ -76,7 +56,7 @@ func exporter(spec *v1alpha2.NginxOperatorSpec, in Inputs, nginx *corev1.Contain
 // desiredPodMonitor returns the PodMonitor, with which Prometheus scrapes each Pod. A port of the
 // Service would expose the metrics to the clients of the Service
 // (docs/adr/0035-monitoring-of-instances.md).
-func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) *monitoringv1.PodMonitor {
+func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 	form := object.Spec.Monitoring.PodMonitor
 	monitor := &monitoringv1.PodMonitor{
 		TypeMeta:   metav1.TypeMeta{APIVersion: monitoringv1.SchemeGroupVersion.String(), Kind: monitoringv1.PodMonitorsKind},
@@ -84,10 +64,11 @@ func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) *monitoringv1.
 		Spec: monitoringv1.PodMonitorSpec{
 			Selector:        metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)},
 			PodTargetLabels: []string{wellknown.LabelInstance},
-			SampleLimit:     ptr.To[int64](sampleLimit), LabelLimit: ptr.To[int64](labelLimit),
-			LabelNameLengthLimit:  ptr.To[int64](labelNameLengthLimit),
-			LabelValueLengthLimit: ptr.To[int64](labelValueLengthLimit),
-			BodySizeLimit:         ptr.To[monitoringv1.ByteSize](bodySizeLimit),
+			// A tenant controls the responses of its exporter, and all tenants share the Prometheus.
+			// nginx-prometheus-exporter has about 60 samples, and Prometheus adds about 10 labels.
+			SampleLimit: ptr.To[int64](10_000), LabelLimit: ptr.To[int64](32),
+			LabelNameLengthLimit: ptr.To[int64](128), LabelValueLengthLimit: ptr.To[int64](1_024), // bytes
+			BodySizeLimit: ptr.To[monitoringv1.ByteSize]("4MB"), // uncompressed
 			PodMetricsEndpoints: []monitoringv1.PodMetricsEndpoint{{
 				PortNumber: ptr.To(defaults.MetricsPort(&object.Spec)), Path: "/metrics", Interval: monitoringv1.Duration(form.Interval),
 			}},
@@ -99,14 +80,9 @@ func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) *monitoringv1.
 	return monitor
 }
 
-// PrometheusRule returns the alerts of an object. The object must have spec.monitoring.alerts.
-func PrometheusRule(object *v1alpha2.NginxOperator) *monitoringv1.PrometheusRule {
-	return desiredPrometheusRule(object, Inputs{})
-}
-
 // desiredPrometheusRule returns the alerts of an instance. The alert about connections exists only
 // if the number of workers is known.
-func desiredPrometheusRule(object *v1alpha2.NginxOperator, in Inputs) *monitoringv1.PrometheusRule {
+func desiredPrometheusRule(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 	rule := assets.PrometheusRule()
 	rule.ObjectMeta = ObjectMeta(object, in)
 	rule.Labels = withUsers(object.Spec.Monitoring.Alerts.Labels, rule.Labels)
@@ -115,8 +91,8 @@ func desiredPrometheusRule(object *v1alpha2.NginxOperator, in Inputs) *monitorin
 	fill := strings.NewReplacer("NAMESPACE", object.Namespace, "NAME", object.Name, limit, strconv.FormatInt(connections, 10))
 	group := &rule.Spec.Groups[0]
 	group.Name = fill.Replace(group.Name)
-	group.Rules = slices.DeleteFunc(group.Rules, func(one monitoringv1.Rule) bool {
-		return connections == 0 && strings.Contains(one.Expr.StrVal, limit)
+	group.Rules = slices.DeleteFunc(group.Rules, func(alert monitoringv1.Rule) bool {
+		return connections == 0 && strings.Contains(alert.Expr.StrVal, limit)
 	})
 	for i := range group.Rules {
 		group.Rules[i].Expr.StrVal = fill.Replace(group.Rules[i].Expr.StrVal)

@@ -18,6 +18,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
+type ingressRule = networkingv1.NetworkPolicyIngressRule
+
 // desiredNetworkPolicy returns the NetworkPolicy. It admits the declared peers to the ports of the
 // Service, and any source to the ports for probes and metrics: no peer selects the node address of
 // the kubelet, and the location of Prometheus is unknown. All ports are numbers, because
@@ -42,10 +44,9 @@ func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networking
 }
 
 // rulesOf returns the rules of the entrance's NetworkPolicy for the Pods that run, and these ports
-// of the Service. While Pods with different numbers run, they have the numbers of all of them, but
-// none of Pods that only have the labels. Numbers that only new Pods serve have the peers of these
-// Pods.
-func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []networkingv1.NetworkPolicyIngressRule {
+// of the Service. While Pods with different numbers run, the rules have the numbers of all of them,
+// but none of Pods that only have the labels. Numbers that only new Pods serve have their peers.
+func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []ingressRule {
 	declared, coming := sets.New[int32](), sets.New[int32]()
 	for _, port := range ports {
 		if Serves(pods.service.Spec.Ports, port.Port) && !Serves(entrance.service.Spec.Ports, port.Port) {
@@ -56,13 +57,15 @@ func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []ne
 	}
 	serving := listening(declared, slices.Concat(entrance.containerPorts(), now.own))
 	added := listening(coming, slices.Concat(pods.containerPorts(), now.own)).Difference(serving)
-	forAll := now.health()
-	for _, of := range []parts{entrance, pods} {
-		forAll.Insert(of.forAll()...)
+	forAll := sets.New(slices.Concat(entrance.metrics(), pods.metrics())...)
+	for _, port := range slices.Concat(now.own, entrance.containerPorts(), pods.containerPorts()) {
+		if port.Name == HealthPort {
+			forAll.Insert(port.Listens)
+		}
 	}
 
 	before := entrance.served().Difference(serving).Difference(forAll)
-	rules := withoutNumbers(entrance.policy.DeepCopy().Spec.Ingress, func(_ networkingv1.NetworkPolicyIngressRule, number int32) bool {
+	rules := withoutNumbers(entrance.policy.DeepCopy().Spec.Ingress, func(_ ingressRule, number int32) bool {
 		return before.Has(number)
 	})
 	rules = admit(rules, serving, peersOf(entrance))
@@ -72,38 +75,30 @@ func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []ne
 
 // served returns the numbers on which the Pods of a declaration listen for ports of its Service.
 func (p parts) served() sets.Set[int32] {
-	numbers := sets.New[int32]()
-	for _, port := range p.service.Spec.Ports {
-		numbers.Insert(port.Port)
-	}
+	numbers, _ := numbersAndNames(p.service.Spec.Ports)
 	return listening(numbers, p.containerPorts())
 }
 
-// forAll returns the numbers of a declaration for probes and metrics.
-func (p parts) forAll() []int32 {
-	var out []int32
-	for _, port := range p.containerPorts() {
-		if port.Name == HealthPort {
-			out = append(out, port.Listens)
-		}
-	}
+// metrics returns the numbers of the exporter of a declaration.
+func (p parts) metrics() (numbers []int32) {
 	for _, container := range p.deployment.Spec.Template.Spec.InitContainers {
 		if container.Name == wellknown.ExporterContainer {
 			for _, port := range container.Ports {
-				out = append(out, port.ContainerPort)
+				numbers = append(numbers, port.ContainerPort)
 			}
 		}
 	}
-	return out
+	return numbers
 }
 
 // peersOf returns the peers that a declaration admits to the ports of its Service, or nil for all.
-func peersOf(of parts) []networkingv1.NetworkPolicyPeer {
-	served := of.served()
-	if of.policy == nil {
+func peersOf(declaration parts) []networkingv1.NetworkPolicyPeer {
+	if declaration.policy == nil {
 		return nil
 	}
-	for _, rule := range of.policy.Spec.Ingress {
+
+	served := declaration.served()
+	for _, rule := range declaration.policy.Spec.Ingress {
 		isServed := func(port networkingv1.NetworkPolicyPort) bool { return served.Has(numberOf(port)) }
 		if slices.ContainsFunc(rule.Ports, isServed) {
 			return rule.From
@@ -114,24 +109,22 @@ func peersOf(of parts) []networkingv1.NetworkPolicyPeer {
 
 // listening returns the numbers on which Pods listen for ports of the Service.
 func listening(numbers sets.Set[int32], containers []ContainerPort) sets.Set[int32] {
-	out := sets.New[int32]()
+	listens := sets.New[int32]()
 	for _, port := range containers {
 		if port.Name != HealthPort && numbers.Has(port.Number) {
-			out.Insert(port.Listens)
+			listens.Insert(port.Listens)
 		}
 	}
-	return out
+	return listens
 }
 
 // admit returns rules that admit peers, or all for nil, to these numbers. A number that other peers
 // have stays theirs: some Pods can serve it, and others have it for their probes. The kubelet
 // reaches it in any case, because a Pod always admits its own node. There is no rule without
 // numbers, because it would open all of them.
-func admit(
-	rules []networkingv1.NetworkPolicyIngressRule, numbers sets.Set[int32], from []networkingv1.NetworkPolicyPeer,
-) []networkingv1.NetworkPolicyIngressRule {
+func admit(rules []ingressRule, numbers sets.Set[int32], from []networkingv1.NetworkPolicyPeer) []ingressRule {
 	if len(from) > 0 {
-		rules = withoutNumbers(rules, func(rule networkingv1.NetworkPolicyIngressRule, number int32) bool {
+		rules = withoutNumbers(rules, func(rule ingressRule, number int32) bool {
 			return len(rule.From) == 0 && numbers.Has(number)
 		})
 	}
@@ -149,11 +142,11 @@ func admit(
 	}
 	if at < 0 {
 		at = len(rules)
-		isAll := func(rule networkingv1.NetworkPolicyIngressRule) bool { return len(rule.From) == 0 }
-		if first := slices.IndexFunc(rules, isAll); first >= 0 && len(from) > 0 {
+		isForAll := func(rule ingressRule) bool { return len(rule.From) == 0 }
+		if first := slices.IndexFunc(rules, isForAll); first >= 0 && len(from) > 0 {
 			at = first
 		}
-		rules = slices.Insert(rules, at, networkingv1.NetworkPolicyIngressRule{From: from})
+		rules = slices.Insert(rules, at, ingressRule{From: from})
 	}
 	for number := range missing {
 		rules[at].Ports = append(rules[at].Ports, networkingv1.NetworkPolicyPort{
@@ -165,18 +158,15 @@ func admit(
 }
 
 // withoutNumbers returns rules without some numbers, and without the rules that have no other.
-func withoutNumbers(
-	rules []networkingv1.NetworkPolicyIngressRule, goes func(networkingv1.NetworkPolicyIngressRule, int32) bool,
-) []networkingv1.NetworkPolicyIngressRule {
-	var out []networkingv1.NetworkPolicyIngressRule
+func withoutNumbers(rules []ingressRule, goes func(ingressRule, int32) bool) (left []ingressRule) {
 	for _, rule := range rules {
 		had := len(rule.Ports)
 		rule.Ports = slices.DeleteFunc(rule.Ports, func(port networkingv1.NetworkPolicyPort) bool { return goes(rule, numberOf(port)) })
 		if had == 0 || len(rule.Ports) > 0 {
-			out = append(out, rule)
+			left = append(left, rule)
 		}
 	}
-	return out
+	return left
 }
 
 // numberOf returns the number of a port of a rule, or 0 if it has none.

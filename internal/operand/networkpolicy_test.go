@@ -10,11 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -120,43 +118,5 @@ func TestForeignPorts(t *testing.T) {
 	want := []networkingv1.NetworkPolicyIngressRule{{Ports: portsOf(8080, 8090, 8091, 8092, 8093, 18080)}}
 	if diff := gocmp.Diff(want, partsFor(fixture.NewObject(), in).policy.Spec.Ingress); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
-	}
-}
-
-// TestPortsOfPods verifies that the Service references the ports of Pods by name, and that the
-// NetworkPolicy has their numbers: OVN-Kubernetes opens all ports for a rule with names only, and
-// none of the names for a rule that also has a number.
-func TestPortsOfPods(t *testing.T) {
-	monitored := fixture.NewObject(fixture.Monitored())
-	for name, object := range map[string]*v1alpha2.NginxOperator{
-		"defaults": fixture.NewObject(), "all fields": fullObject(), "monitored": monitored,
-	} {
-		t.Run(name, func(t *testing.T) {
-			var names, targets []string
-			numbers, allowed := sets.New[int32](), sets.New[int32]()
-			in := Inputs{Image: fixture.Image, Exporter: defaults.ExporterImage(&object.Spec, fixture.ExporterImage)}
-			pod := DesiredDeployment(object, in).Spec.Template.Spec
-			for _, port := range pod.Containers[0].Ports {
-				names = append(names, port.Name)
-				numbers.Insert(port.ContainerPort)
-			}
-			if port := defaults.MetricsPort(&object.Spec); port != 0 {
-				numbers.Insert(port)
-			}
-			for _, port := range DesiredService(object, Inputs{}).Spec.Ports {
-				targets = append(targets, port.TargetPort.StrVal)
-			}
-			for _, rule := range desiredNetworkPolicy(object, Inputs{}).Spec.Ingress {
-				for _, port := range rule.Ports {
-					allowed.Insert(port.Port.IntVal)
-				}
-			}
-			if diff := gocmp.Diff(sets.List(numbers), sets.List(allowed)); diff != "" {
-				t.Errorf("ports of the Pods and those that the NetworkPolicy lets in (-Pods +policy):\n%s", diff)
-			}
-			if diff := gocmp.Diff(names, append(targets, "health")); diff != "" {
-				t.Errorf("ports of the Pods and those of the Service (-Pods +Service):\n%s", diff)
-			}
-		})
 	}
 }

@@ -1,9 +1,6 @@
 package operand
 
 import (
-	"maps"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,9 +12,8 @@ import (
 // patchesPath is the root of field paths in messages about patches.
 var patchesPath = SpecPath.Child("patches")
 
-// patchable returns a child of each kind that can be patched, including kinds that the object does
-// not have now. For example, the PodDisruptionBudget is created when an autoscaler adds a second
-// Pod.
+// patchable returns a child of each kind that can be patched, also of those that the object does
+// not have now, for example the PodDisruptionBudget of a single Pod.
 func patchable(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
 	return []client.Object{
 		DesiredService(object, in), desiredNetworkPolicy(object, in), DesiredDeployment(object, in), desiredPodDisruptionBudget(object, in),
@@ -29,11 +25,7 @@ type NotPatched struct{ error }
 
 // Children returns all children of an object, with its patches applied. The error is a NotPatched.
 func Children(object *v1alpha2.NginxOperator, in Inputs) ([]client.Object, error) {
-	children := Desired(object, in)
-	if len(object.Spec.Patches) == 0 {
-		return children, nil
-	}
-	children, errs := patch.Apply(object.Spec.Patches, children, patchesPath)
+	children, errs := patch.Apply(object.Spec.Patches, Desired(object, in), patchesPath)
 	if len(errs) > 0 {
 		return nil, NotPatched{errs.ToAggregate()}
 	}
@@ -51,13 +43,13 @@ func PatchErrors(object *v1alpha2.NginxOperator, in Inputs) field.ErrorList {
 
 // PatchedKinds returns the kinds of children that have patches, sorted.
 func PatchedKinds(patches []v1alpha2.Patch, children []client.Object) []string {
-	out := sets.New[string]()
+	kinds := sets.New[string]()
 	for _, child := range children {
 		for _, declared := range patches {
 			if patch.Hits(declared.Target, child) {
-				out.Insert(declared.Target.Kind)
+				kinds.Insert(declared.Target.Kind)
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(out))
+	return sets.List(kinds)
 }

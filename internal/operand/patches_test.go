@@ -7,7 +7,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -22,15 +21,9 @@ var notPatchable = map[string]string{
 
 // TestEachKindCanBePatchedOrIsExcused reports the missing parts of a new kind of child for patches.
 func TestEachKindCanBePatchedOrIsExcused(t *testing.T) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	decodeYAML(t, readFile(t, "../../config/crd/bases/operator.example.com_nginxoperators.yaml"), crd)
-	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Name == v1alpha2.GroupVersion.Version
-	})
-	target := crd.Spec.Versions[at].Schema.OpenAPIV3Schema.Properties["spec"].Properties["patches"].Items.Schema.Properties["target"]
 	var allowed []string
-	for _, one := range target.Properties["kind"].Enum {
-		allowed = append(allowed, strings.Trim(string(one.Raw), `"`))
+	for _, kind := range specSchema(t).Properties["patches"].Items.Schema.Properties["target"].Properties["kind"].Enum {
+		allowed = append(allowed, strings.Trim(string(kind.Raw), `"`))
 	}
 	slices.Sort(allowed)
 	if diff := gocmp.Diff(patch.Kinds(), allowed); diff != "" {
@@ -40,14 +33,14 @@ func TestEachKindCanBePatchedOrIsExcused(t *testing.T) {
 	in := newInputs(t, object, object.Spec.Config.Inline, false)
 	var checked []string
 	for _, child := range patchable(object, in) {
-		checked = append(checked, child.GetObjectKind().GroupVersionKind().Kind)
+		checked = append(checked, kindOf(child))
 	}
 	slices.Sort(checked)
 	if diff := gocmp.Diff(patch.Kinds(), checked); diff != "" {
 		t.Errorf("patchable returns other kinds than the table of internal/patch/kinds.go has (-table +patchable):\n%s", diff)
 	}
 	for _, child := range Desired(object, in) {
-		kind := child.GetObjectKind().GroupVersionKind().Kind
+		kind := kindOf(child)
 		if _, excused := notPatchable[kind]; slices.Contains(patch.Kinds(), kind) == excused {
 			t.Errorf("%s: give it an entry in internal/patch/kinds.go, the enum of PatchTarget.Kind and patchable, or say in notPatchable "+
 				"why it has none", kind)

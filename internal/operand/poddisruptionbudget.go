@@ -10,11 +10,8 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// needsPodDisruptionBudget reports whether a PodDisruptionBudget has an effect. The budget allows
-// one disruption at a time, so it has no effect on a single Pod.
-func needsPodDisruptionBudget(replicas int32) bool { return replicas > 1 }
-
-// desiredPodDisruptionBudget returns the PodDisruptionBudget.
+// desiredPodDisruptionBudget returns the PodDisruptionBudget. It allows one disruption at a time,
+// so it has no effect on a single Pod.
 func desiredPodDisruptionBudget(object *v1alpha2.NginxOperator, in Inputs) *policyv1.PodDisruptionBudget {
 	budget := assets.PodDisruptionBudget()
 	budget.ObjectMeta = ObjectMeta(object, in)

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -16,23 +17,22 @@ import (
 )
 
 const (
-	// firstUnprivilegedPort is the first port that an unprivileged process can listen on without a
-	// sysctl.
+	// firstUnprivilegedPort is the first port that needs no sysctl.
 	firstUnprivilegedPort = 1024
-	// secretMode lets any user read a key. The image or the cluster chooses the user of nginx, and
-	// root owns the files of a Secret. Only the containers of the Pod see the volume.
+	// secretMode lets any user read a key: the image or the cluster chooses the user of nginx, and
+	// root owns the files of a Secret.
 	secretMode int32 = 0o444
 )
 
 // setPodTemplate completes the Pod template of the asset. For specs that v1alpha1 can express, it
-// must remain byte for byte the template of release 0.1.0. Otherwise an upgrade would restart all
-// Pods.
+// must remain the template of release 0.1.0: another one would restart all Pods in an upgrade.
 func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in Inputs) {
 	spec, pod := &object.Spec, &template.Spec
 	ports := declaredPorts(spec, in.Running)
 	setPodMetadata(template, object, in, servicePorts(ports))
-	ports = append(ports, declaredPort{target: HealthPort, listens: defaults.HealthPort(spec)})
-	if slices.ContainsFunc(ports, func(port declaredPort) bool { return port.listens < firstUnprivilegedPort }) {
+	health := defaults.ServicePort{Listens: defaults.HealthPort(spec)}
+	ports = append(ports, declaredPort{ServicePort: health, target: HealthPort})
+	if slices.ContainsFunc(ports, func(port declaredPort) bool { return port.Listens < firstUnprivilegedPort }) {
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
 	drain := defaults.DrainOf(spec)
@@ -47,7 +47,7 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	}
 	for _, port := range ports {
 		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{
-			Name: port.target, ContainerPort: port.listens, Protocol: corev1.ProtocolTCP,
+			Name: port.target, ContainerPort: port.Listens, Protocol: corev1.ProtocolTCP,
 		})
 	}
 	nginx.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: drain.PreStop}}}
@@ -74,19 +74,13 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 
 // setPodMetadata sets labels and annotations. The operator's values override the user's.
 func setPodMetadata(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOperator, in Inputs, servicePorts string) {
-	operators := map[string]string{}
-	if servicePorts != "" {
-		operators[wellknown.AnnotationServicePorts] = servicePorts
+	operators := map[string]string{
+		wellknown.AnnotationServicePorts:  servicePorts,
+		wellknown.AnnotationForceRedeploy: object.Spec.ForceRedeploy,
+		wellknown.AnnotationFiles:         in.SecretsHash,
+		wellknown.AnnotationCertificates:  in.CertificatesHash,
 	}
-	if object.Spec.ForceRedeploy != "" {
-		operators[wellknown.AnnotationForceRedeploy] = object.Spec.ForceRedeploy
-	}
-	if in.SecretsHash != "" {
-		operators[wellknown.AnnotationFiles] = in.SecretsHash
-	}
-	if in.CertificatesHash != "" {
-		operators[wellknown.AnnotationCertificates] = in.CertificatesHash
-	}
+	maps.DeleteFunc(operators, func(_, value string) bool { return value == "" })
 	users := ptr.Deref(object.Spec.PodTemplate, v1alpha2.PodTemplate{})
 	template.Labels = withUsers(users.Labels, wellknown.PodLabels(object.Name))
 	template.Annotations = withUsers(users.Annotations, operators)

@@ -54,8 +54,7 @@ func (r Release) specInputs(object *v1alpha2.NginxOperator) Inputs {
 	return in
 }
 
-// PodTemplate returns the Pod template of an object, with its patches, as far as the spec
-// determines it. It reads no referenced objects.
+// PodTemplate returns the Pod template of an object, with its patches, without referenced objects.
 func (r Release) PodTemplate(object *v1alpha2.NginxOperator) corev1.PodTemplateSpec {
 	deployment := DesiredDeployment(object, r.specInputs(object))
 	if patched, errs := patch.Apply(object.Spec.Patches, []client.Object{deployment}, patchesPath); len(errs) == 0 {
@@ -72,6 +71,7 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 	if len(object.Spec.Patches) == 0 || len(errs) > 0 {
 		return errs, nil
 	}
+
 	var warnings, names []string
 	children := Desired(object, in)
 	for _, child := range children {
@@ -89,17 +89,17 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 	return nil, warnings
 }
 
-// Refusals returns the values of a spec that this release refuses in a new write, and that an older
-// release could have stored.
+// Refusals returns the values of a spec that only an older release could have stored.
 func (r Release) Refusals(object *v1alpha2.NginxOperator) []ratchet.Refusal {
-	out := validation.Refusals(&object.Spec, SpecPath)
+	refusals := validation.Refusals(&object.Spec, SpecPath)
 	isWhole := func(refusal ratchet.Refusal) bool { return refusal.Err.Field == SpecPath.String() }
-	if slices.ContainsFunc(out, isWhole) {
-		return out // rendering it may be expensive
+	if slices.ContainsFunc(refusals, isWhole) {
+		return refusals // rendering it may be expensive
 	}
-	out = append(out, r.oversized(object)...)
+
+	refusals = append(refusals, r.oversized(object)...)
 	if len(object.Spec.Patches) == 0 {
-		return out
+		return refusals
 	}
-	return append(out, patch.Refused(object.Spec.Patches, patchable(object, r.specInputs(object)), patchesPath)...)
+	return append(refusals, patch.Refused(object.Spec.Patches, patchable(object, r.specInputs(object)), patchesPath)...)
 }

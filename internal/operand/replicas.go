@@ -21,11 +21,9 @@ type Replicas struct {
 	retained string
 }
 
-// ReplicasOf returns the number of Pods of the object. It depends on the spec alone, with two
-// exceptions:
+// ReplicasOf returns the number of Pods of the object, which depends on the spec, except for these:
 //   - If spec.autoscaling is set, the number of the live Deployment stays, within the bounds.
-//   - If release 0.5.1 left a number that differs from the spec, that number stays until the object
-//     changes, so that an upgrade alone changes no number of Pods.
+//   - The number of release 0.5.1 stays until the object changes: an upgrade changes none.
 func ReplicasOf(object *v1alpha2.NginxOperator, live *appsv1.Deployment) Replicas {
 	declared := defaults.Replicas(&object.Spec)
 	if object.Spec.Autoscaling != nil {
@@ -43,8 +41,7 @@ func ReplicasOf(object *v1alpha2.NginxOperator, live *appsv1.Deployment) Replica
 	return out
 }
 
-// autoscaled returns the number of Pods of an object with spec.autoscaling. The autoscaler sets the
-// number of an existing Deployment.
+// autoscaled returns the number of Pods of an object with spec.autoscaling.
 func autoscaled(object *v1alpha2.NginxOperator, live *appsv1.Deployment, declared int32) int32 {
 	if declared == 0 {
 		return 0 // an autoscaler ignores a Deployment without replicas
@@ -59,15 +56,13 @@ func autoscaled(object *v1alpha2.NginxOperator, live *appsv1.Deployment, declare
 }
 
 // retained returns the annotation of a Deployment that retains its number while the object has this
-// generation and these replicas. It has both values, because a blocked object is applied with the
-// generation of its record, but with its current replicas.
+// generation and these replicas. A blocked object is applied with an older generation.
 func retained(declared int32, generation int64) string {
 	return fmt.Sprintf("replicas=%d,generation=%d", declared, generation)
 }
 
 // wroteBefore060 reports whether a release before 0.6.0 wrote a value of the annotation for these
-// replicas. Those releases wrote spec.replicas ("2"). After a change by spec.autoscaling they added
-// the number of the Deployment ("2=5").
+// replicas: spec.replicas ("2"), and after autoscaling also that of the Deployment ("2=5").
 func wroteBefore060(value string, declared int32) bool {
 	before, set, isPair := strings.Cut(value, "=")
 	if !isPair {

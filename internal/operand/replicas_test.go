@@ -115,22 +115,3 @@ func TestReplicasDoNotDependOnHistory(t *testing.T) {
 		}
 	}
 }
-
-// TestUpgradeKeepsReplicas verifies that an upgrade does not change the number of Pods, even after
-// many reconciles. The next change of the object does.
-func TestUpgradeKeepsReplicas(t *testing.T) {
-	object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](2) })
-	live := scaledTo(4, "2=4")
-	for range 3 {
-		live = DesiredDeployment(object, Inputs{Deployment: live})
-		if number := *live.Spec.Replicas; number != 4 {
-			t.Fatalf("the upgrade changes 4 Pods to %d", number)
-		}
-	}
-
-	object.Generation++
-	live = DesiredDeployment(object, Inputs{Deployment: live})
-	if number := *live.Spec.Replicas; number != 2 || len(live.Annotations) > 0 {
-		t.Errorf("after a change of the object there are %d Pods and the annotations %v", number, live.Annotations)
-	}
-}

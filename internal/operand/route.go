@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -16,8 +15,8 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// routeSettleSeconds is minReadySeconds of a rollout that moves the Ingress or HTTPRoute to another
-// number. The earlier Pods serve until it has moved.
+// routeSettleSeconds is minReadySeconds of a rollout that moves the Ingress or HTTPRoute, so that
+// the earlier Pods serve until it has moved.
 const routeSettleSeconds = 5
 
 // mainPort returns the number of the first port without TLS, or else of the first port.
@@ -26,9 +25,9 @@ func mainPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return ports[max(0, slices.IndexFunc(ports, func(port defaults.ServicePort) bool { return !port.TLS }))].Number
 }
 
-// backendOf returns the number of the Service that the Ingress or HTTPRoute references, and whether
-// it waits for the endpoints of another number. It stays while ready Pods serve the current number,
-// and no ready Pod serves the other one, or it has no endpoints yet.
+// backendOf returns the number of the Ingress or HTTPRoute, and whether it waits for the endpoints
+// of another one. It stays while ready Pods serve it, and none serve the other one, or the other
+// one has no endpoints yet.
 func backendOf(entrance, pods parts, now Running) (number int32, held bool) {
 	wanted := wantedBackend(entrance, pods, now)
 	if now.servesExposed() && (!now.ready.Has(wanted) || now.unreached.Has(wanted)) {
@@ -37,8 +36,7 @@ func backendOf(entrance, pods parts, now Running) (number int32, held bool) {
 	return wanted, false
 }
 
-// wantedBackend returns the main port of the new Pods once one of them is ready, and otherwise that
-// of the entrance.
+// wantedBackend returns the main port of the new Pods once one is ready, or that of the entrance.
 func wantedBackend(entrance, pods parts, now Running) int32 {
 	if number := pods.backend(); now.ready.Has(number) {
 		return number
@@ -54,21 +52,8 @@ func RouteMovesTo(pods, entrance []client.Object, now Running) (number int32, mo
 	return number, number != now.exposed && now.servesExposed() && now.ready.Has(number)
 }
 
-// movesRoute reports whether Pods move the Ingress or HTTPRoute of an entrance to another number.
-func movesRoute(entrance, pods parts) bool {
-	return (entrance.ingress != nil || entrance.route != nil) && entrance.backend() != pods.backend()
-}
-
-// settlingRoute returns a Deployment whose earlier Pods serve until the Ingress or HTTPRoute has
-// moved.
-func settlingRoute(deployment *appsv1.Deployment) *appsv1.Deployment {
-	out := deployment.DeepCopy()
-	out.Spec.MinReadySeconds = max(out.Spec.MinReadySeconds, min(routeSettleSeconds, ptr.Deref(out.Spec.ProgressDeadlineSeconds, 0)/4))
-	return out
-}
-
-// backend returns the number that the Ingress or HTTPRoute has while no other Pods run. Without
-// them it is the first port without TLS, as far as the Service shows that.
+// backend returns the number that the Ingress or HTTPRoute has while no other Pods run. If neither
+// is declared, it is the first port without TLS.
 func (p parts) backend() int32 {
 	if p.ingress != nil {
 		for _, port := range ingressBackends(p.ingress) {
@@ -80,6 +65,7 @@ func (p parts) backend() int32 {
 			return ptr.Deref(port.Port, 0)
 		}
 	}
+
 	ports := p.service.Spec.Ports
 	if len(ports) == 0 || Serves(ports, p.preferred) {
 		return p.preferred
@@ -93,10 +79,10 @@ func HasTLS(port corev1.ServicePort) bool {
 }
 
 // ingressBackends returns the ports of an Ingress that are ports of the instance's Service.
-func ingressBackends(ingress *networkingv1.Ingress) (out []*networkingv1.ServiceBackendPort) {
+func ingressBackends(ingress *networkingv1.Ingress) (ports []*networkingv1.ServiceBackendPort) {
 	add := func(backend *networkingv1.IngressBackend) {
 		if backend != nil && backend.Service != nil && backend.Service.Name == ingress.Name && backend.Service.Port.Number != 0 {
-			out = append(out, &backend.Service.Port)
+			ports = append(ports, &backend.Service.Port)
 		}
 	}
 	for i := range ingress.Spec.Rules {
@@ -107,30 +93,28 @@ func ingressBackends(ingress *networkingv1.Ingress) (out []*networkingv1.Service
 		}
 	}
 	add(ingress.Spec.DefaultBackend)
-	return out
+	return ports
 }
 
 // routeBackends returns the references of an HTTPRoute to the instance's Service.
-func routeBackends(route *gatewayv1.HTTPRoute) (out []*gatewayv1.BackendObjectReference) {
+func routeBackends(route *gatewayv1.HTTPRoute) (references []*gatewayv1.BackendObjectReference) {
 	for i := range route.Spec.Rules {
 		for j := range route.Spec.Rules[i].BackendRefs {
 			reference := &route.Spec.Rules[i].BackendRefs[j].BackendObjectReference
 			if string(reference.Name) == route.Name && ptr.Deref(reference.Kind, "Service") == "Service" {
-				out = append(out, reference)
+				references = append(references, reference)
 			}
 		}
 	}
-	return out
+	return references
 }
 
-// servesExposed reports whether ready Pods serve the number that the Ingress or HTTPRoute
-// references.
+// servesExposed reports whether ready Pods serve the number of the Ingress or HTTPRoute.
 func (now Running) servesExposed() bool {
 	return now.ready.Has(now.exposed) && Serves(now.Service, now.exposed)
 }
 
-// WithoutEndpoints returns the running ports with a number of the Service that has no endpoints
-// yet.
+// WithoutEndpoints returns the running ports with a number that has no endpoints yet.
 func (now Running) WithoutEndpoints(number int32) Running {
 	now.unreached = sets.New(number)
 	return now

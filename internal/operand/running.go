@@ -16,13 +16,12 @@ import (
 
 // NewRunning returns the running ports of an object. service has the ports of its Service. exposed
 // is the port number that its HTTPRoute or Ingress references, or 0. replicaSets and pods have the
-// labels of the object, which every user can set who may create them. Those of its Deployment,
-// which can be nil, have the controller as well. A Pod that is being deleted serves until it has
-// ended.
+// labels of the object, which any client can set. Those of its Deployment, which can be nil, have
+// the controller as well. A Pod that is being deleted serves until it has ended.
 func NewRunning(
 	service []corev1.ServicePort, exposed int32, deployment *appsv1.Deployment, replicaSets []*appsv1.ReplicaSet, pods []*corev1.Pod,
 ) Running {
-	out := Running{Service: service, exposed: exposed}
+	running := Running{Service: service, exposed: exposed, ready: sets.New[int32]()}
 	own := sets.New[types.UID]()
 	for _, set := range replicaSets {
 		if deployment != nil && metav1.IsControlledBy(set, deployment) {
@@ -33,18 +32,20 @@ func NewRunning(
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	seen, ready := sets.New[ContainerPort](), sets.New[int32]()
+
+	seen := sets.New[ContainerPort]()
 	add := func(ports []ContainerPort, own bool) {
 		if own {
-			out.own = append(out.own, ports...)
+			running.own = append(running.own, ports...)
 		}
 		for _, port := range ports {
 			if !seen.Has(port) {
 				seen.Insert(port)
-				out.Containers = append(out.Containers, port)
+				running.Containers = append(running.Containers, port)
 			}
 		}
 	}
+
 	for _, set := range replicaSets {
 		if template := &set.Spec.Template; health.WantsPods(set) {
 			add(ContainerPortsOf(template.Annotations, &template.Spec), own.Has(set.UID))
@@ -58,28 +59,25 @@ func NewRunning(
 		controller := metav1.GetControllerOfNoCopy(pod)
 		add(ports, controller != nil && own.Has(controller.UID))
 		if pod.DeletionTimestamp == nil && controller != nil {
-			out.addPod(ports, health.IsReady(pod), ready)
+			running.addPod(ports, health.IsReady(pod))
 		}
 	}
-	out.ready, out.everywhere = ready, out.everywhere.Intersection(ready)
-	return out
+	running.everywhere = running.everywhere.Intersection(running.ready)
+	return running
 }
 
-// Running has the ports of the running Pods and of the live Service. They may differ from the
-// declared ports.
+// Running has the ports of the running Pods and of the live Service.
 type Running struct {
-	// Containers has the container ports of all Pods and of all ReplicaSets that request Pods, the
-	// oldest first.
+	// Containers has the container ports of Pods and of ReplicaSets that request Pods, oldest first.
 	Containers []ContainerPort
 	// own has the container ports of the Pods and ReplicaSets of the instance's Deployment.
 	own []ContainerPort
 	// Service has the ports of the Service, or nil if it does not exist.
 	Service []corev1.ServicePort
-	// ServiceVersion is the resource version of the Service, or "". Port names are computed from
-	// the Service, so they are not written to a later version of it.
+	// ServiceVersion is the resource version of the Service, or "". Port names are computed from it.
 	ServiceVersion string
 	// pods is the number of Pods that are not being deleted, and everywhere has the port numbers
-	// that all of them serve, and that at least one ready Pod serves.
+	// that all of them and a ready one serve.
 	pods       int
 	everywhere sets.Set[int32]
 	// ready has the numbers of the Service that ready Pods serve.
@@ -91,7 +89,7 @@ type Running struct {
 }
 
 // addPod adds a Pod that is not being deleted.
-func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set[int32]) {
+func (now *Running) addPod(ports []ContainerPort, isReady bool) {
 	numbers := sets.New[int32]()
 	for _, port := range ports {
 		if port.Name != HealthPort {
@@ -104,24 +102,13 @@ func (now *Running) addPod(ports []ContainerPort, ready bool, seenReady sets.Set
 		now.everywhere = now.everywhere.Intersection(numbers)
 	}
 	now.pods++
-	if ready {
-		seenReady.Insert(numbers.UnsortedList()...)
+	if isReady {
+		now.ready.Insert(numbers.UnsortedList()...)
 	}
 }
 
-// health returns the numbers of the ports for probes of the instance's Pods.
-func (now Running) health() sets.Set[int32] {
-	out := sets.New[int32]()
-	for _, port := range now.own {
-		if port.Name == HealthPort {
-			out.Insert(port.Listens)
-		}
-	}
-	return out
-}
-
-// ContainerPort is a port of Pods: its name, the number in the Service that it serves, and the
-// number that the Pods listen on. The latter may differ between revisions.
+// ContainerPort is a port of Pods: its name, the number in the Service, and the number that the
+// Pods listen on, which may differ between revisions.
 type ContainerPort struct {
 	Name            string
 	Number, Listens int32

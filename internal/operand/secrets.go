@@ -12,13 +12,12 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// SecretsOf returns the fields of a spec that mount Secrets whose content is part of the Pods, as a
-// template has them: tls and files.
-func SecretsOf(pod *corev1.PodSpec) (out v1alpha2.NginxOperatorSpec) {
+// SecretsOf returns the tls and files of a spec that mount the same Secrets as a template.
+func SecretsOf(pod *corev1.PodSpec) (mounting v1alpha2.NginxOperatorSpec) {
 	for i := range pod.Volumes {
 		volume := &pod.Volumes[i]
 		if volume.Secret != nil && strings.HasPrefix(volume.Name, cached.CertificateVolume) {
-			out.TLS = append(out.TLS, v1alpha2.TLS{SecretName: volume.Secret.SecretName})
+			mounting.TLS = append(mounting.TLS, v1alpha2.TLS{SecretName: volume.Secret.SecretName})
 		}
 		if volume.Projected == nil || volume.Name != filesVolume {
 			continue
@@ -28,17 +27,16 @@ func SecretsOf(pod *corev1.PodSpec) (out v1alpha2.NginxOperatorSpec) {
 				continue
 			}
 			for _, item := range source.Secret.Items {
-				out.Files = append(out.Files, v1alpha2.File{
+				mounting.Files = append(mounting.Files, v1alpha2.File{
 					Path: item.Path, SecretRef: &v1alpha2.SecretFileReference{Name: source.Secret.Name, Key: item.Key},
 				})
 			}
 		}
 	}
-	return out
+	return mounting
 }
 
-// WithSecrets returns a Deployment with the hashes of the content of Secrets (Inputs). Another hash
-// replaces the Pods.
+// WithSecrets returns a Deployment with the hashes of Secrets. Another hash replaces the Pods.
 func WithSecrets(deployment *appsv1.Deployment, in Inputs) *appsv1.Deployment {
 	out := deployment.DeepCopy()
 	for key, hash := range map[string]string{

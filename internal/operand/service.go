@@ -22,8 +22,8 @@ func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 	}
 	for _, port := range declaredPorts(&object.Spec, in.Running) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
-			Name: port.name, Port: port.number, TargetPort: intstr.FromString(port.target),
-			Protocol: corev1.ProtocolTCP, AppProtocol: orNil(port.appProtocol), NodePort: port.nodePort,
+			Name: port.Name, Port: port.Number, TargetPort: intstr.FromString(port.target),
+			Protocol: corev1.ProtocolTCP, AppProtocol: orNil(port.AppProtocol), NodePort: port.NodePort,
 		})
 	}
 	if form := object.Spec.Service; form != nil {

@@ -32,20 +32,3 @@ func TestAppProtocol(t *testing.T) {
 		t.Errorf("appProtocol by port (-want +got):\n%s", diff)
 	}
 }
-
-// TestAppProtocolRestartsNoPod verifies that another appProtocol changes the Service only.
-func TestAppProtocolRestartsNoPod(t *testing.T) {
-	with := func(protocol string) *v1alpha2.NginxOperator {
-		return fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) {
-			s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080, AppProtocol: protocol}}
-		})
-	}
-	none := with("")
-	before := whatRolls(t, asYAML(t, Desired(none, newInputs(t, none, "", false))))
-	for _, protocol := range []string{"http", "kubernetes.io/ws"} {
-		object := with(protocol)
-		if diff := gocmp.Diff(before, whatRolls(t, asYAML(t, Desired(object, newInputs(t, object, "", false))))); diff != "" {
-			t.Errorf("%s rolls the Pods (-none +%s):\n%s", protocol, protocol, diff)
-		}
-	}
-}

@@ -1,6 +1,8 @@
 package operand
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +16,8 @@ import (
 )
 
 // Sized returns a Deployment with the size that an object declares: replicas, strategy, and
-// deadlines. declared is the Deployment of the spec, which can have patches of these fields, or nil
-// if the spec cannot be used. live is the live one, or nil.
+// deadlines. declared is the Deployment of the spec with its patches, or nil if the spec cannot be
+// used. live is the live one, or nil.
 func Sized(deployment, declared *appsv1.Deployment, object *v1alpha2.NginxOperator, live *appsv1.Deployment) *appsv1.Deployment {
 	out := deployment.DeepCopy()
 	if replicas := ReplicasOf(object, live); replicas.Number >= 0 && replicas.Number <= MaxReplicas {
@@ -45,14 +47,13 @@ func setRollout(deployment *appsv1.Deployment, object *v1alpha2.NginxOperator) {
 	deployment.Spec.ProgressDeadlineSeconds = &rollout.ProgressDeadlineSeconds
 }
 
-// SizeOf returns the PodDisruptionBudget of a Deployment, if it has an effect, and its autoscaler,
-// which can be nil. budget is a declared PodDisruptionBudget, or nil.
+// SizeOf returns the PodDisruptionBudget of a Deployment, if it has an effect, and its autoscaler.
+// Both arguments can be nil.
 func SizeOf(
 	object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, budget client.Object, scaler *autoscalingv2.HorizontalPodAutoscaler,
 ) []client.Object {
-	version := deployment.Labels[wellknown.LabelVersion]
 	var out []client.Object
-	if needsPodDisruptionBudget(ptr.Deref(deployment.Spec.Replicas, 1)) {
+	if ptr.Deref(deployment.Spec.Replicas, 1) > 1 {
 		if budget == nil {
 			budget = desiredPodDisruptionBudget(object, Inputs{})
 		}
@@ -62,19 +63,12 @@ func SizeOf(
 		out = append(out, scaler.DeepCopy())
 	}
 	for _, child := range out {
-		setVersion(child, version)
+		setVersion(child, deployment.Labels[wellknown.LabelVersion])
 	}
 	return out
 }
 
-// DesiredAutoscaler returns the HorizontalPodAutoscaler of an object without the label of the
-// version.
-func DesiredAutoscaler(object *v1alpha2.NginxOperator) *autoscalingv2.HorizontalPodAutoscaler {
-	return desiredAutoscaler(object, Inputs{})
-}
-
-// CanScale reports whether Pods request what the autoscaler of a spec measures. A limit counts as a
-// request.
+// CanScale reports whether Pods request what the autoscaler of a spec measures, or limit it.
 func CanScale(deployment *appsv1.Deployment, spec *v1alpha2.NginxOperatorSpec) bool {
 	bounds := defaults.Autoscaling(spec)
 	if bounds.MaxReplicas < 1 || bounds.MaxReplicas > MaxReplicas || *bounds.MinReplicas < 1 || *bounds.MinReplicas > bounds.MaxReplicas {
@@ -83,24 +77,19 @@ func CanScale(deployment *appsv1.Deployment, spec *v1alpha2.NginxOperatorSpec) b
 	if deployment == nil {
 		return true
 	}
-	for i := range deployment.Spec.Template.Spec.Containers {
-		container := &deployment.Spec.Template.Spec.Containers[i]
-		if container.Name != wellknown.OperandContainer {
-			continue
+
+	lacks := func(resources corev1.ResourceRequirements, name corev1.ResourceName) bool {
+		quantity, isRequest := resources.Requests[name]
+		if !isRequest {
+			quantity = resources.Limits[name]
 		}
-		for name, target := range map[corev1.ResourceName]*int32{
-			corev1.ResourceCPU: bounds.TargetCPUUtilizationPercentage, corev1.ResourceMemory: bounds.TargetMemoryUtilizationPercentage,
-		} {
-			quantity, found := container.Resources.Requests[name]
-			if !found {
-				quantity = container.Resources.Limits[name]
-			}
-			if target != nil && quantity.IsZero() {
-				return false
-			}
-		}
+		return quantity.IsZero()
 	}
-	return true
+	return !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers, func(container corev1.Container) bool {
+		return container.Name == wellknown.OperandContainer &&
+			(bounds.TargetCPUUtilizationPercentage != nil && lacks(container.Resources, corev1.ResourceCPU) ||
+				bounds.TargetMemoryUtilizationPercentage != nil && lacks(container.Resources, corev1.ResourceMemory))
+	})
 }
 
 // AutoscalingOf returns the bounds of an autoscaler, or nil without one.

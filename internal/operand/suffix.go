@@ -12,22 +12,17 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// suffixBytes is the number of random bytes of a suffix.
-const suffixBytes = 4
-
 // knownSuffix matches the annotation with the suffix.
 var knownSuffix = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
-// NewSuffix returns a random suffix for the names of ConfigMaps. Other clients cannot guess these
-// names and create the ConfigMaps first.
+// NewSuffix returns a random suffix for the names of ConfigMaps, which other clients cannot guess.
 func NewSuffix() string {
-	random := make([]byte, suffixBytes)
+	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never returns an error
 	return "-" + hex.EncodeToString(random)
 }
 
-// SuffixOf returns the suffix of the ConfigMaps that a Deployment mounts. It is "" unless a
-// ConfigMap was forged.
+// SuffixOf returns the suffix of the ConfigMaps that a Deployment mounts, or "".
 func SuffixOf(deployment *appsv1.Deployment) string {
 	if deployment == nil || !knownSuffix.MatchString(deployment.Annotations[wellknown.AnnotationContent]) {
 		return ""

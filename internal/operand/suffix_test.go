@@ -29,14 +29,11 @@ func TestSuffix(t *testing.T) {
 	if got := SuffixOf(after); got != in.Suffix {
 		t.Errorf("the Deployment keeps %q of %q", got, in.Suffix)
 	}
-	names := func(in Inputs) []string {
-		return []string{ConfigName(object, in), ContentName(object, in), FilesName(object, in)}
-	}
 	raw, err := json.Marshal(after.Spec.Template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names(in) {
+	for _, name := range []string{ConfigName(object, in), ContentName(object, in), FilesName(object, in)} {
 		if !strings.HasSuffix(name, in.Suffix) || !strings.Contains(string(raw), name) {
 			t.Errorf("the Pods do not mount %s", name)
 		}

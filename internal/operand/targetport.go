@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,17 +11,16 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// servicePorts returns the value of the annotation with the container ports whose number differs
-// from the number in the Service, or "" if there are none. With it each Pod shows which numbers it
-// serves, also after the Service has changed.
+// servicePorts returns the annotation with the container ports whose number differs from that in
+// the Service, or "". With it each Pod shows which numbers it serves, also after a change.
 func servicePorts(ports []declaredPort) string {
-	var out []string
+	var pairs []string
 	for _, port := range ports {
-		if port.number != port.listens {
-			out = append(out, fmt.Sprintf("%s=%d", port.target, port.number))
+		if port.Number != port.Listens {
+			pairs = append(pairs, fmt.Sprintf("%s=%d", port.target, port.Number))
 		}
 	}
-	return strings.Join(out, ",")
+	return strings.Join(pairs, ",")
 }
 
 // ContainerPortsOf returns the ports of the nginx container in a Pod or Pod template.
@@ -34,25 +34,21 @@ func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []Con
 			}
 		}
 	}
-	var out []ContainerPort
+
+	var ports []ContainerPort
 	for i := range spec.Containers {
 		if spec.Containers[i].Name != wellknown.OperandContainer {
 			continue
 		}
 		for _, port := range spec.Containers[i].Ports {
-			number, found := numbers[port.Name]
-			if !found {
-				number = port.ContainerPort
-			}
-			out = append(out, ContainerPort{port.Name, number, port.ContainerPort})
+			ports = append(ports, ContainerPort{port.Name, cmp.Or(numbers[port.Name], port.ContainerPort), port.ContainerPort})
 		}
 	}
-	return out
+	return ports
 }
 
-// keepNodePorts handles node ports that move to another port of the Service. Such a node port stays
-// on the old port until all Pods that are not being deleted serve the new port. A node port
-// forwards to only one container port, and must always have Pods.
+// keepNodePorts leaves a node port that moves to another port of the Service on the old port until
+// all remaining Pods serve the new one. A node port has one container port, and needs Pods.
 func keepNodePorts(ports []corev1.ServicePort, now Running) {
 	kept := map[int32]int32{}
 	for i := range ports {
@@ -68,8 +64,6 @@ func keepNodePorts(ports []corev1.ServicePort, now Running) {
 		}
 	}
 	for i := range ports {
-		if nodePort, found := kept[ports[i].Port]; found {
-			ports[i].NodePort = nodePort
-		}
+		ports[i].NodePort = cmp.Or(kept[ports[i].Port], ports[i].NodePort)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/fixture"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -41,11 +42,8 @@ func TestServicePortsOfAPod(t *testing.T) {
 // TestServicePortsAreBounded verifies that the cache retains the longest annotation that can be
 // declared.
 func TestServicePortsAreBounded(t *testing.T) {
-	var all []declaredPort
-	for range 32 {
-		all = append(all, declaredPort{target: "fifteen-letters", number: 65535, listens: 1})
-	}
-	if n := len(servicePorts(all)); n > wellknown.MaxServicePorts {
+	longest := declaredPort{ServicePort: defaults.ServicePort{Number: 65535, Listens: 1}, target: "fifteen-letters"}
+	if n := len(servicePorts(slices.Repeat([]declaredPort{longest}, 32))); n > wellknown.MaxServicePorts {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -123,13 +121,12 @@ func TestServedEverywhere(t *testing.T) {
 		"only new ones":  {[][]ContainerPort{both, both}, []bool{false, true}, []int32{80, 8080}},
 		"old ones ready": {[][]ContainerPort{old, both}, []bool{true, false}, []int32{8080}},
 	} {
-		var now Running
-		ready := sets.New[int32]()
+		now := Running{ready: sets.New[int32]()}
 		for i, pod := range test.pods {
-			now.addPod(pod, test.ready[i], ready)
+			now.addPod(pod, test.ready[i])
 		}
-		if got := now.everywhere.Intersection(ready); !got.Equal(sets.New(test.want...)) {
-			t.Errorf("%s: %v", name, sets.List(got))
+		if served := now.everywhere.Intersection(now.ready); !served.Equal(sets.New(test.want...)) {
+			t.Errorf("%s: %v", name, sets.List(served))
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // directly follow the volumes of the asset, where validation.Verdict expects them.
 func setWorkload(pod *corev1.PodSpec, spec *v1alpha2.NginxOperatorSpec) {
 	nginx := &pod.Containers[0]
-	nginx.Env = envOf(spec.Env)
+	nginx.Env = as[[]corev1.EnvVar](spec.Env)
 	pod.Volumes = append(pod.Volumes, volumesOf(spec.Volumes)...)
 	nginx.VolumeMounts = append(nginx.VolumeMounts, mountsOf(spec.Volumes)...)
 	setSecurityContext(pod.SecurityContext, spec.SecurityContext.DeepCopy())
@@ -26,8 +26,7 @@ func setWorkload(pod *corev1.PodSpec, spec *v1alpha2.NginxOperatorSpec) {
 	pod.DeprecatedServiceAccount = spec.ServiceAccountName //nolint:staticcheck // see above
 }
 
-// setSecurityContext adds the declared users and groups to the restricted security context of the
-// asset.
+// setSecurityContext adds the declared users and groups to the security context of the asset.
 func setSecurityContext(pod *corev1.PodSecurityContext, declared *v1alpha2.PodSecurityContext) {
 	if declared == nil {
 		return
@@ -39,28 +38,16 @@ func setSecurityContext(pod *corev1.PodSecurityContext, declared *v1alpha2.PodSe
 	}
 }
 
-// containersOf returns containers with the security context and the termination message policy of
-// nginx.
+// containersOf returns containers with the security context of nginx.
 func containersOf(declared []v1alpha2.Container, nginx *corev1.Container, restart *corev1.ContainerRestartPolicy) []corev1.Container {
-	var out []corev1.Container
-	for i := range declared {
-		from := declared[i].DeepCopy()
-		container := corev1.Container{
-			Name: from.Name, Image: cmp.Or(from.Image, nginx.Image), ImagePullPolicy: nginx.ImagePullPolicy,
-			Command: from.Command, Args: from.Args, Env: envOf(from.Env), RestartPolicy: restart,
-			SecurityContext: nginx.SecurityContext.DeepCopy(), TerminationMessagePolicy: nginx.TerminationMessagePolicy,
-		}
-		if resources := from.Resources; resources != nil {
-			container.Resources = corev1.ResourceRequirements{Limits: resources.Limits, Requests: resources.Requests}
-		}
-		for _, mount := range from.VolumeMounts {
-			container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
-				Name: mount.Name, MountPath: mount.MountPath, SubPath: mount.SubPath, ReadOnly: mount.ReadOnly,
-			})
-		}
-		out = append(out, container)
+	containers := as[[]corev1.Container](declared)
+	for i := range containers {
+		container := &containers[i]
+		container.Image, container.ImagePullPolicy = cmp.Or(container.Image, nginx.Image), nginx.ImagePullPolicy
+		container.RestartPolicy, container.SecurityContext = restart, nginx.SecurityContext.DeepCopy()
+		container.TerminationMessagePolicy = nginx.TerminationMessagePolicy
 	}
-	return out
+	return containers
 }
 
 // minReadySeconds returns the seconds that a Pod must be ready to count as available: 0 without
@@ -70,38 +57,6 @@ func minReadySeconds(spec *v1alpha2.NginxOperatorSpec) int32 {
 		return 0
 	}
 	return min(health.SidecarSettleSeconds, defaults.RolloutOf(spec).ProgressDeadlineSeconds/4)
-}
-
-func envOf(declared []v1alpha2.EnvVar) []corev1.EnvVar {
-	var out []corev1.EnvVar
-	for _, variable := range declared {
-		out = append(out, corev1.EnvVar{Name: variable.Name, Value: variable.Value, ValueFrom: envSourceOf(variable.ValueFrom)})
-	}
-	return out
-}
-
-func envSourceOf(declared *v1alpha2.EnvVarSource) *corev1.EnvVarSource {
-	if declared == nil {
-		return nil
-	}
-	out := &corev1.EnvVarSource{}
-	if ref := declared.ConfigMapKeyRef; ref != nil {
-		out.ConfigMapKeyRef = &corev1.ConfigMapKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name}, Key: ref.Key, Optional: orNil(ref.Optional),
-		}
-	}
-	if ref := declared.SecretKeyRef; ref != nil {
-		out.SecretKeyRef = &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name}, Key: ref.Key, Optional: orNil(ref.Optional),
-		}
-	}
-	if ref := declared.FieldRef; ref != nil {
-		out.FieldRef = &corev1.ObjectFieldSelector{FieldPath: ref.FieldPath}
-	}
-	if ref := declared.ResourceFieldRef; ref != nil {
-		out.ResourceFieldRef = &corev1.ResourceFieldSelector{Resource: ref.Resource}
-	}
-	return out
 }
 
 // orNil returns nil for the zero value.

@@ -1,6 +1,5 @@
-// Package ratchet exempts stored values from new rules. A new rule rejects a value in a new write.
-// If an older release accepted the same value, it stays in effect, and the status reports it. For
-// the reasons, see docs/adr/0041-new-rules-ratchet.md.
+// Package ratchet exempts stored values from new rules. A value that an older release accepted
+// stays in effect, and the status reports it (docs/adr/0041-new-rules-ratchet.md).
 package ratchet
 
 import (
@@ -30,15 +29,15 @@ func (r Refusal) Key() string {
 // Split returns the refusals that are new in a spec, and those that the spec before has as well.
 func Split(before, now []Refusal) (added, stored field.ErrorList) {
 	known := sets.New[string]()
-	for _, one := range before {
-		known.Insert(one.Key())
+	for _, refusal := range before {
+		known.Insert(refusal.Key())
 	}
-	for _, one := range now {
-		if known.Has(one.Key()) {
-			stored = append(stored, one.Err)
-			continue
+	for _, refusal := range now {
+		if known.Has(refusal.Key()) {
+			stored = append(stored, refusal.Err)
+		} else {
+			added = append(added, refusal.Err)
 		}
-		added = append(added, one.Err)
 	}
 	return added, stored
 }

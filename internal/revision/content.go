@@ -54,8 +54,8 @@ func (c *rendered) Fill(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// Holds implements apply.Content. It compares all data of a ConfigMap, because other data with the
-// 40-bit hash of its name can be computed.
+// Holds implements apply.Content. It compares all data, because a client can compute other data
+// with the 40-bit hash in the name.
 func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, error) {
 	stored, ok := live.(*corev1.ConfigMap)
 	if !ok {
@@ -68,7 +68,7 @@ func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, 
 }
 
 // digests has the SHA-256 hash of the data of each ConfigMap of a stored declaration, by name. spec
-// has the data of those that the spec renders, or is nil.
+// renders some of them, or is nil.
 type digests struct {
 	of   map[string]string
 	spec *Declaration

@@ -15,9 +15,8 @@ import (
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// TestForgedConfigMaps verifies that an immutable ConfigMap with other data, which a tenant could
-// create under the same name, is detected: for each of the three ConfigMaps, by the data of the spec
-// and by a stored hash. A mutable ConfigMap is detected as well.
+// TestForgedConfigMaps verifies that a mutable ConfigMap, and one with other data, which a tenant
+// could create under the same name, is detected, by the data of the spec and by a stored hash.
 func TestForgedConfigMaps(t *testing.T) {
 	object := fixture.NewObject(fixture.WithFiles("a/b.conf", "c.mmdb"))
 	copied := operand.NewDeclaredFiles(map[string][]byte{"a/b.conf": []byte("one"), "c.mmdb": {0xff, 0}})
@@ -31,9 +30,8 @@ func TestForgedConfigMaps(t *testing.T) {
 		reads++
 		return operand.Files{Config: in.Config.Files, Text: pages.Text, FileText: copied.Text, FileBinary: copied.Binary}, nil
 	})
-	for _, declared := range []*corev1.ConfigMap{
-		operand.DesiredConfigMap(object, in), operand.DesiredContentConfigMap(object, in), operand.DesiredFilesConfigMap(object, in),
-	} {
+	for _, child := range operand.Desired(object, in)[:3] {
+		declared := child.(*corev1.ConfigMap)
 		live := declared.DeepCopy()
 		live.Data, live.BinaryData = nil, nil
 		if err := genuine.Fill(t.Context(), live); err != nil {
@@ -79,13 +77,14 @@ func TestForgedConfigMaps(t *testing.T) {
 func TestLostConfigMap(t *testing.T) {
 	object := fixture.NewObject()
 	in := operand.Inputs{Config: operand.NewConfiguration(nginxconf.Files{nginxconf.MainFile: "# main"})}
+	rendered := operand.Desired(object, in)[0].(*corev1.ConfigMap)
 	spec := &Declaration{
-		Children: []client.Object{operand.DesiredConfigMap(object, in)},
+		Children: []client.Object{rendered},
 		Content: NewContent(object, in, func(context.Context) (operand.Files, error) {
 			return operand.Files{Config: in.Config.Files}, nil
 		}),
 	}
-	same, other := operand.DesiredConfigMap(object, in), operand.DesiredConfigMap(object, in)
+	same, other := rendered.DeepCopy(), rendered.DeepCopy()
 	same.Data, other.Data, other.Name = nil, nil, "web-other"
 	lost := Lost{}
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
 // Package revision has the declarations of an instance: the children that its spec renders, those
-// that were declared last, and those in effect. The children in effect are stored as bytes in a
-// ControllerRevision before they are replaced. Only stored or rendered children are ever written.
+// that were declared last, and those in effect. A ControllerRevision stores the children in effect
+// before they are replaced. Only stored or rendered children are ever written.
 package revision
 
 import (
@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/change"
+	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
@@ -28,28 +28,17 @@ type Declaration struct {
 	// Object has the spec, with the inputs of its children. It is nil unless the spec was rendered.
 	Object *v1alpha2.NginxOperator
 	Inputs operand.Inputs
-	// Children are the children. Those that were declared last have no entrance.
+	// Children have no entrance if they were declared last.
 	Children []client.Object
 	// Content has the data of the ConfigMaps.
 	Content apply.Content
-	// PatchedKinds are the kinds of children that the patches of the spec change.
-	// Rendering.PatchedKinds has them for a rendered spec.
+	// PatchedKinds are the kinds of children that patches change, unless the spec was rendered.
 	PatchedKinds []string
 }
 
 // Deployment returns the declared Deployment, or nil if there is none.
 func (d *Declaration) Deployment() *appsv1.Deployment {
-	return ChildOf[*appsv1.Deployment](d.Children)
-}
-
-// ChildOf returns the first child of a kind, or nil.
-func ChildOf[T client.Object](children []client.Object) (none T) {
-	for _, child := range children {
-		if found, ok := child.(T); ok {
-			return found
-		}
-	}
-	return none
+	return operand.ChildOf[*appsv1.Deployment](d.Children)
 }
 
 // Image returns the container image of nginx.
@@ -62,12 +51,11 @@ func imageOf(deployment *appsv1.Deployment, name string) string {
 	if deployment == nil {
 		return ""
 	}
+
 	pod := &deployment.Spec.Template.Spec
-	for _, containers := range [][]corev1.Container{pod.Containers, pod.InitContainers} {
-		for i := range containers {
-			if containers[i].Name == name {
-				return containers[i].Image
-			}
+	for _, container := range slices.Concat(pod.Containers, pod.InitContainers) {
+		if container.Name == name {
+			return container.Image
 		}
 	}
 	return ""
@@ -94,7 +82,7 @@ type Rendering struct {
 	// Pods is the declaration of the Pods.
 	Pods *Declaration
 	// Entrance is the declaration of the entrance, which can be the same. It is nil if the entrance
-	// is not known, and stays as it is.
+	// is not known, and stays.
 	Entrance *Declaration
 	operand.Composed
 	// Running are the ports of the running Pods, and Missing has the reason for each kind that is
@@ -108,33 +96,34 @@ func (r Rendering) Unrendered() []operand.OptionalKind {
 	if r.Entrance == nil {
 		return nil
 	}
-	if object := r.Entrance.Object; object != nil {
-		return operand.Unrendered(&object.Spec, operand.Inputs{Missing: r.Missing})
-	}
-	return operand.MissingKinds(r.Entrance.Children, r.Missing)
+	return slices.DeleteFunc(slices.Clone(operand.OptionalKinds), func(optional operand.OptionalKind) bool {
+		isOfKind := func(child client.Object) bool { return live.KindOf(child) == optional.Kind }
+		isDeclared := slices.ContainsFunc(r.Entrance.Children, isOfKind)
+		if object := r.Entrance.Object; object != nil { // its children lack the kinds that are not installed
+			isDeclared = optional.IsDeclared(&object.Spec)
+		}
+		return r.Missing[optional.Kind] == "" || !isDeclared
+	})
 }
 
 // PatchedKinds returns the kinds of children that patches of a spec change, sorted. before are
 // those of the status, for parts whose patches are not known.
 func (r Rendering) PatchedKinds(before []string) []string {
-	out := sets.New[string]()
-	for _, part := range []struct {
-		of         *Declaration
-		isEntrance bool
-	}{{r.Pods, false}, {r.Entrance, true}} {
-		kinds := before
+	patched := sets.New[string]()
+	for i, part := range []*Declaration{r.Pods, r.Entrance} {
+		kinds, isEntrance := before, i == 1
 		switch {
-		case part.of == nil:
-		case part.of.Object != nil:
-			kinds = operand.PatchedKinds(part.of.Object.Spec.Patches, r.Children)
-		case part.of.PatchedKinds != nil:
-			kinds = part.of.PatchedKinds
+		case part == nil:
+		case part.Object != nil:
+			kinds = operand.PatchedKinds(part.Object.Spec.Patches, r.Children)
+		case part.PatchedKinds != nil:
+			kinds = part.PatchedKinds
 		}
 		for _, kind := range kinds {
-			if slices.Contains(operand.EntranceKinds(), kind) == part.isEntrance {
-				out.Insert(kind)
+			if slices.Contains(operand.EntranceKinds(), kind) == isEntrance {
+				patched.Insert(kind)
 			}
 		}
 	}
-	return sets.List(out)
+	return sets.List(patched)
 }

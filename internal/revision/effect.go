@@ -18,8 +18,8 @@ import (
 
 // InEffect returns the ControllerRevision that stores the children in effect, and its reference for
 // the status: the Pods of the live Deployment and the live entrance, as they were declared last.
-// pods replace those of the live Deployment if they are stored already; they can be nil. It returns
-// nil if the Deployment has no last declaration.
+// Stored pods, which can be nil, replace those of the live Deployment. It returns nil if the
+// Deployment has no last declaration.
 func (s Store) InEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, pods *Declaration,
 ) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {
@@ -33,11 +33,10 @@ func (s Store) InEffect(
 		}
 		data.Spec = specOf(pods.Deployment())
 	} else {
-		found, err := s.livePods(ctx, object, &data)
-		if found == nil || err != nil {
+		var err error
+		if children, err = s.livePods(ctx, object, &data); children == nil || err != nil {
 			return nil, nil, err
 		}
-		children = append(children, found...)
 	}
 	entrance, err := s.liveChildren(ctx, object, operand.EntranceKinds()...)
 	if err != nil {
@@ -52,15 +51,15 @@ func (s Store) InEffect(
 	if before := object.Status.StoredRevision; before != nil { // another client may have changed it
 		name += before.Name
 	}
-	out := &appsv1.ControllerRevision{
+	revision := &appsv1.ControllerRevision{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: object.Namespace, Name: object.Name + "-" + operand.ShortHash(name), Labels: wellknown.ChildLabels(object.Name, ""),
 		},
 		Revision: object.Generation,
 	}
-	out.Data.Raw = raw
-	return out, &v1alpha2.StoredRevision{Name: out.Name, Hash: hashOf(raw), HasEntrance: true}, nil
+	revision.Data.Raw = raw
+	return revision, &v1alpha2.StoredRevision{Name: revision.Name, Hash: hashOf(raw), HasEntrance: true}, nil
 }
 
 // livePods returns what was declared last of the live Deployment, the ConfigMaps that it mounts,
@@ -111,8 +110,7 @@ func (s Store) liveChildren(ctx context.Context, object *v1alpha2.NginxOperator,
 	return out, nil
 }
 
-// specOf returns the part of the spec with which a Deployment was declared, or nil if it does not
-// have it.
+// specOf returns the part of the spec with which a Deployment was declared, or nil without it.
 func specOf(deployment *appsv1.Deployment) json.RawMessage {
 	if text := deployment.Annotations[wellknown.AnnotationSpec]; json.Valid([]byte(text)) {
 		return json.RawMessage(text)

@@ -30,8 +30,8 @@ type Store struct {
 }
 
 // Load returns what the ControllerRevision of the status has, or nil if there is none, or if
-// another client has changed or deleted it. spec is the declaration of the spec, or nil: it has the
-// data of the ConfigMaps that are the same.
+// another client has changed or deleted it. spec, which can be nil, has the data of the ConfigMaps
+// that are the same.
 func (s Store) Load(ctx context.Context, object *v1alpha2.NginxOperator, spec *Declaration) (*Declaration, error) {
 	reference := object.Status.StoredRevision
 	if reference == nil || s.Applier == nil {
@@ -53,9 +53,8 @@ func (s Store) Load(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 	return out, nil
 }
 
-// Last returns what was declared last of the Pods, or nil if there is no Deployment, or if another
-// client has removed its last declaration. Its children are the Deployment and, of the ConfigMaps
-// that it mounts, those that the spec renders, too.
+// Last returns what was declared last of the Pods, or nil without a Deployment or its last
+// declaration. Its children are the Deployment and those of its ConfigMaps that the spec renders.
 func (s Store) Last(ctx context.Context, object *v1alpha2.NginxOperator, spec *Declaration) (*Declaration, error) {
 	live := s.Live.Deployment()
 	if live == nil || s.Applier == nil {
@@ -80,8 +79,8 @@ func (s Store) Last(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 }
 
 // lastDeployment returns the Deployment that was declared last. Another client may have brought an
-// earlier declaration back, as kubectl rollout undo does. So it must have the Pods of the status,
-// and is searched in the ReplicaSets, to which the Deployment controller copies it.
+// earlier one back, as kubectl rollout undo does. So it must have the Pods of the status, and is
+// searched in the ReplicaSets, too.
 func (s Store) lastDeployment(
 	ctx context.Context, object *v1alpha2.NginxOperator, live *appsv1.Deployment,
 ) (change.ID, *appsv1.Deployment, error) {
@@ -123,14 +122,12 @@ func ChangeOf(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) cha
 	return ""
 }
 
-// HasPods reports whether a Deployment has the Pods of a declaration, even if another child could
-// not be written. Both can be nil.
+// HasPods reports whether a Deployment has the Pods of a declaration. Both can be nil.
 func HasPods(object *v1alpha2.NginxOperator, deployment *appsv1.Deployment, of *Declaration) bool {
 	return of != nil && ChangeOf(object, deployment).SamePods(of.Change)
 }
 
-// declared returns the last declaration of a child, which the API server has with another version
-// than the cache. It returns a conflict if it is another child.
+// declared returns the last declaration of a child, which the cache does not have, or nil.
 func (s Store) declared(ctx context.Context, object *v1alpha2.NginxOperator, child client.Object) (client.Object, error) {
 	whole, err := s.whole(ctx, object, child)
 	if whole == nil || err != nil {
@@ -153,9 +150,9 @@ func (s Store) whole(ctx context.Context, object *v1alpha2.NginxOperator, child 
 	return whole, nil
 }
 
-// Good returns the good Pods from a ReplicaSet, or nil if none has them: what was stored of them is
-// lost, or a release before 0.8.0 began the rollout. Pods of such a release are not known. They are
-// those of the newest older ReplicaSet with a ready Pod, or else of the newest older one.
+// Good returns the good Pods from a ReplicaSet, or nil if none has them, for an object that stores
+// none. Those of a release before 0.8.0 are not known: they are of the newest older ReplicaSet with
+// a ready Pod, or else of the newest older one.
 func (s Store) Good(ctx context.Context, object *v1alpha2.NginxOperator) (*Declaration, error) {
 	deployment := s.Live.Deployment()
 	if s.Applier == nil || deployment == nil || object.Status.LastGoodRevision == nil {
@@ -173,16 +170,15 @@ func (s Store) Good(ctx context.Context, object *v1alpha2.NginxOperator) (*Decla
 	return nil, err
 }
 
-// copied is a declaration of the Deployment that a ReplicaSet has, with the hash of its Pod
-// template.
+// copied is a declaration of the Deployment that a ReplicaSet has, and the hash of its Pods.
 type copied struct {
 	deployment *appsv1.Deployment
 	pods       string
 	isNewest   bool
 }
 
-// copies returns the declarations of the Deployment that its ReplicaSets have, those with a ready
-// Pod first, and then the newest.
+// copies returns the declarations of the Deployment that its ReplicaSets have: those with a ready
+// Pod first, then the newest.
 func (s Store) copies(ctx context.Context, object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) ([]copied, error) {
 	list := &appsv1.ReplicaSetList{}
 	err := s.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))

@@ -15,8 +15,7 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// maxBytes is the limit for the data of a ControllerRevision. etcd accepts requests of up to 1.5
-// MiB.
+// maxBytes is the limit for the data of a ControllerRevision. etcd accepts up to 1.5 MiB.
 const maxBytes = 1_400_000
 
 // stored is the data of the ControllerRevision that stores the children in effect.
@@ -24,13 +23,11 @@ type stored struct {
 	// Change identifies the Pods, and Generation is that of their spec, or 0.
 	Change     change.ID `json:"change"`
 	Generation int64     `json:"generation,omitempty"`
-	// Spec is the part of the spec that reaches the Pods, if it is known. Only kubectl nginx reads
-	// it.
+	// Spec is the part of the spec that reaches the Pods, if known. Only kubectl nginx reads it.
 	Spec json.RawMessage `json:"spec,omitempty"`
 	// PatchedKinds are the kinds of children that patches of the spec change.
 	PatchedKinds []string `json:"patchedKinds"`
-	// Children are the children without the data of ConfigMaps, of which Digests has the SHA-256
-	// hashes.
+	// Children have no data of ConfigMaps. Digests has the SHA-256 hashes of these data.
 	Children []json.RawMessage `json:"children"`
 	Digests  map[string]string `json:"digests,omitempty"`
 }
@@ -44,13 +41,14 @@ func (s stored) encode(children []client.Object) ([]byte, error) {
 		}
 		s.Children = append(s.Children, raw)
 	}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("failed to encode the children in effect: %w", err)
-	}
+
 	// Sorted fields, so that the hash does not depend on who encodes the data again.
 	var sorted map[string]any
-	if err := utiljson.Unmarshal(raw, &sorted); err != nil {
+	raw, err := json.Marshal(s)
+	if err == nil {
+		err = utiljson.Unmarshal(raw, &sorted)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("failed to encode the children in effect: %w", err)
 	}
 	if raw, err = json.Marshal(sorted); err == nil && len(raw) > maxBytes {
@@ -66,22 +64,28 @@ func decode(raw []byte) (*Declaration, stored, error) {
 	if err := json.Unmarshal(raw, &from); err != nil {
 		return nil, from, fmt.Errorf("failed to decode the children in effect: %w", err)
 	}
-	out := &Declaration{Change: from.Change, Generation: from.Generation, PatchedKinds: from.PatchedKinds}
+
+	declaration := &Declaration{Change: from.Change, Generation: from.Generation, PatchedKinds: from.PatchedKinds}
 	for _, text := range from.Children {
-		var meta metav1.TypeMeta
-		if err := json.Unmarshal(text, &meta); err != nil {
+		child, err := decodeChild(text)
+		if err != nil {
 			return nil, from, fmt.Errorf("failed to decode the children in effect: %w", err)
 		}
-		child := operand.New(meta.Kind)
-		if child == nil {
-			return nil, from, fmt.Errorf("failed to decode the children in effect: there is no kind %q", meta.Kind)
-		}
-		if err := json.Unmarshal(text, child); err != nil {
-			return nil, from, fmt.Errorf("failed to decode the children in effect: %w", err)
-		}
-		out.Children = append(out.Children, child)
+		declaration.Children = append(declaration.Children, child)
 	}
-	return out, from, nil
+	return declaration, from, nil
+}
+
+func decodeChild(text []byte) (client.Object, error) {
+	var meta metav1.TypeMeta
+	if err := json.Unmarshal(text, &meta); err != nil {
+		return nil, err
+	}
+	child := operand.New(meta.Kind)
+	if child == nil {
+		return nil, fmt.Errorf("there is no kind %q", meta.Kind)
+	}
+	return child, json.Unmarshal(text, child)
 }
 
 // SpecOf returns the part of the spec in the data of a ControllerRevision that reaches the Pods, or
@@ -90,11 +94,11 @@ func SpecOf(raw []byte, hash string) (json.RawMessage, []client.Object, error) {
 	if hashOf(raw) != hash {
 		return nil, nil, errors.New("another client has changed it")
 	}
-	out, from, err := decode(raw)
+	declaration, from, err := decode(raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	return from.Spec, out.Children, nil
+	return from.Spec, declaration.Children, nil
 }
 
 // hashOf returns the SHA-256 hash of a text.

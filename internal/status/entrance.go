@@ -127,7 +127,7 @@ func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []fa
 	if applied == nil {
 		return nil
 	}
-	declared := revision.ChildOf[*gatewayv1.HTTPRoute](applied.Children)
+	declared := operand.ChildOf[*gatewayv1.HTTPRoute](applied.Children)
 	if declared == nil {
 		return nil
 	}

@@ -56,7 +56,7 @@ func InstanceRules(namespace, name string, limit int32) *monitoringv1.Prometheus
 	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	object.Spec.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](1), WorkerConnections: &limit}
 	object.Spec.Monitoring = &v1alpha2.Monitoring{Alerts: &v1alpha2.Alerts{}}
-	return operand.PrometheusRule(object)
+	return operand.ChildOf[*monitoringv1.PrometheusRule](operand.Desired(object, operand.Inputs{}))
 }
 
 // Alerts returns the alerts of a PrometheusRule in order.

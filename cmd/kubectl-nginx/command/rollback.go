@@ -18,6 +18,7 @@ import (
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/revision"
 )
 
@@ -122,7 +123,7 @@ func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperato
 	if err != nil {
 		return restored, fmt.Errorf("failed to read ControllerRevision %q: %w", reference.Name, err)
 	}
-	if service := revision.ChildOf[*corev1.Service](children); service != nil {
+	if service := operand.ChildOf[*corev1.Service](children); service != nil {
 		restored.service = service.Spec.Ports
 	}
 	return restored, nil
