@@ -70,13 +70,9 @@ func TestContest(t *testing.T) {
 					time.Sleep(test.every)
 					if test.change != nil {
 						live := deployment()
-						if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-							t.Fatal(err)
-						}
+						applier.read(t, live)
 						test.change(live)
-						if err := applier.Client.Update(t.Context(), live); err != nil {
-							t.Fatal(err)
-						}
+						applier.update(t, live)
 					}
 					if contested = apply(i + 1); len(contested) > 0 && i+1 < contestedAfter {
 						t.Errorf("contested after %d corrections", i+1)

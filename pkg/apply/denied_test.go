@@ -92,9 +92,7 @@ func TestDeniedRemoval(t *testing.T) {
 					return c.Patch(ctx, object, patch, opts...)
 				},
 			})
-			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-				t.Fatal(err)
-			}
+			applier.apply(t, deployment())
 
 			without := deployment()
 			without.Spec.Template.Annotations = nil
@@ -104,20 +102,14 @@ func TestDeniedRemoval(t *testing.T) {
 				}
 			}
 			live := deployment()
-			if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-				t.Fatal(err)
-			}
+			applier.read(t, live)
 			if !strings.Contains(live.Annotations[annotation], "note") || live.Spec.Template.Annotations["note"] == "" {
 				t.Errorf("the record %s of %v", live.Annotations[annotation], live.Spec.Template.Annotations)
 			}
 
 			required, applier.Memory = false, Memory{}
-			if _, err := applier.Apply(t.Context(), owner, nil, nil, without.DeepCopy()); err != nil {
-				t.Fatal(err)
-			}
-			if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-				t.Fatal(err)
-			}
+			applier.apply(t, without.DeepCopy())
+			applier.read(t, live)
 			if len(live.Spec.Template.Annotations) > 0 {
 				t.Errorf("not removed: %v", live.Spec.Template.Annotations)
 			}

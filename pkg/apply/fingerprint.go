@@ -5,9 +5,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"reflect"
-	"slices"
 	"strconv"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -55,37 +53,20 @@ func stampOf(cached client.Object) uint64 {
 // fingerprint returns a hash of a declared or stored child. The hash ignores fields that change
 // although no client changes the child. The cost is proportional to the size.
 func fingerprint(child client.Object) uint64 {
-	buffer := encoded.Get().(*[]byte)
-	defer encoded.Put(buffer)
-	raw, err := encode(content(child), *buffer)
+	raw, err := encode(content(child))
 	if err != nil {
 		return unreadable
-	}
-	if cap(raw) <= maxEncoded {
-		*buffer = raw
 	}
 	return maphash.Bytes(seed, raw)
 }
 
-// encoded has buffers for encoded objects, which are read once. A buffer for an object larger than
-// maxEncoded bytes is not kept.
-var encoded = sync.Pool{New: func() any { return new([]byte) }}
-
-const maxEncoded = 64 << 10
-
-// encode returns equal bytes for equal objects, in the buffer if it is large enough. Protocol
-// buffers are the cheapest encoding. Kinds of other API groups do not support it.
-func encode(object client.Object, buffer []byte) ([]byte, error) {
-	encoder, ok := object.(interface {
-		Size() int
-		MarshalToSizedBuffer(buffer []byte) (int, error)
-	})
-	if !ok {
-		return json.Marshal(object)
+// encode returns equal bytes for equal objects. Protocol buffers are the cheapest encoding. Kinds of
+// other API groups do not support it.
+func encode(object client.Object) ([]byte, error) {
+	if encoder, ok := object.(interface{ Marshal() ([]byte, error) }); ok {
+		return encoder.Marshal()
 	}
-	raw := slices.Grow(buffer[:0], encoder.Size())[:encoder.Size()]
-	_, err := encoder.MarshalToSizedBuffer(raw)
-	return raw, err
+	return json.Marshal(object)
 }
 
 // content returns a read-only copy of an object. The copy has no status, no metadata that the API

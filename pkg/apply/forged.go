@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -38,21 +37,18 @@ func (e *Forged) Error() string {
 
 // IsForged returns the *Forged in the error's chain, or nil.
 func IsForged(err error) *Forged {
-	var forged *Forged
-	if errors.As(err, &forged) {
-		return forged
-	}
-	return nil
+	forged, _ := errors.AsType[*Forged](err)
+	return forged
 }
 
 // verify returns *Forged if the stored child does not have the content.
-func verify(ctx context.Context, content Content, gvk schema.GroupVersionKind, child, live client.Object) error {
-	if content == nil {
+func (p *pass) verify(ctx context.Context, child *candidate, stored client.Object) error {
+	if p.content == nil {
 		return nil
 	}
-	holds, err := content.Holds(ctx, child, live)
+	holds, err := p.content.Holds(ctx, child.object, stored)
 	if err == nil && !holds {
-		err = &Forged{Kind: gvk.Kind, Child: live}
+		err = &Forged{Kind: child.gvk.Kind, Child: stored}
 	}
 	return err
 }

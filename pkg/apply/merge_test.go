@@ -181,14 +181,10 @@ func TestElementsOfOneKey(t *testing.T) {
 	}
 	applier, counted := newApplier(interceptor.Funcs{})
 	for _, change := range []func(*appsv1.Deployment){func(*appsv1.Deployment) {}, skews(1, 2), skews(1, 2), spread, spread} {
-		if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment(change)); err != nil {
-			t.Fatal(err)
-		}
+		applier.apply(t, deployment(change))
 	}
 	live := deployment()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.read(t, live)
 	if diff := cmp.Diff(deployment(spread).Spec.Template.Spec, live.Spec.Template.Spec); diff != "" || counted["patch Deployment"] != 2 {
 		t.Errorf("writes %v, stored (-want +got):\n%s", counted, diff)
 	}

@@ -60,16 +60,12 @@ func TestOrphans(t *testing.T) {
 	live := labelled()
 	read := func() {
 		t.Helper()
-		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-			t.Fatal(err)
-		}
+		applier.read(t, live)
 	}
 	read()
 	live.Labels["velero.io/restore-name"] = "monday"
 	live.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "theirs", UID: "other"}}
-	if err := applier.Client.Update(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.update(t, live)
 	before := live.DeepCopy()
 	for i, want := range []writes{{"patch Deployment": 1}, {"patch Deployment": 1}, {}} {
 		_, err := applier.Apply(t.Context(), owner, nil, nil, labelled())
@@ -338,13 +334,9 @@ func testFightOverAnOwnerReference(t *testing.T, atOnce bool) {
 			continue // adopted, or refused
 		}
 		live := labelled()
-		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-			t.Fatal(err)
-		}
+		applier.read(t, live)
 		live.OwnerReferences = nil
-		if err := applier.Client.Update(t.Context(), live); err != nil {
-			t.Fatal(err)
-		}
+		applier.update(t, live)
 	}
 	if IsNotOurs(err) == nil || !strings.Contains(err.Error(), "another client keeps removing its owner reference") {
 		t.Errorf("error %v", err)

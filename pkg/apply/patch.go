@@ -20,52 +20,43 @@ import (
 
 // patch compares the declaration with the stored child, writes the difference, and returns the
 // stored child.
-func (a *Applier) patch(
-	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
-) (client.Object, error) {
-	live, err := a.read(ctx, owner, content, child, found)
-	if err == nil {
-		err = verify(ctx, content, found.gvk, child, live)
-	}
+func (p *pass) patch(ctx context.Context, child *candidate) (client.Object, error) {
+	live, declared, err := p.read(ctx, child)
 	if err != nil {
 		return nil, err
 	}
-	declared, err := declaration(child)
+	isWritten, rival, err := p.write(ctx, child, live, declared)
 	if err != nil {
-		return nil, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, child.failed("patch", err)
 	}
-	wrote, rival, err := a.write(ctx, owner, live, declared, found.drifted)
-	if err != nil {
-		return nil, fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	p.note(child, live, asDeclared)
+	if isWritten && child.drifted {
+		p.Memory.Update(p.owner, func(r *Remembered) { r.corrected(live.GetUID(), rival, time.Now()) })
 	}
-	a.note(owner, live, found, asDeclared)
-	if wrote && found.drifted {
-		a.Memory.Update(owner, func(r *Remembered) { r.corrected(live.GetUID(), rival, time.Now()) })
-	}
-	if wrote {
-		a.wrote(ctx, found.gvk, live, VerbPatch)
+	if isWritten {
+		p.wrote(ctx, child.gvk, live, VerbPatch)
 	}
 	return live, nil
 }
 
 // write changes the live object to the declaration, and reports whether it sent a request. If the
 // request corrects a drift, the rival is the field manager of the client whose change it undoes.
-func (a *Applier) write(
-	ctx context.Context, owner, live client.Object, declared []byte, corrects bool,
-) (wrote bool, rival string, err error) {
-	last := sanitizeRecord(live, a.recordOf(live))
-	patch, patchType, err := difference(a.abbreviate(live), last, declared)
-	if err == nil && patch == nil && a.recordOf(live) == string(a.record(declared)) {
+func (p *pass) write(
+	ctx context.Context, child *candidate, live client.Object, declared []byte,
+) (isWritten bool, rival string, err error) {
+	last := sanitizeRecord(live, p.recordOf(live))
+	patch, patchType, err := difference(p.abbreviate(live), last, declared)
+	if err == nil && patch == nil && p.recordOf(live) == string(p.record(declared)) {
 		return false, "", nil
 	}
-	if err := a.Confirm(ctx, owner); err != nil {
+	if err := p.Confirm(ctx, p.owner); err != nil {
 		return false, "", err
 	}
-	if corrects {
-		rival = a.rivalOf(live, patch)
+	if child.drifted {
+		rival = p.rivalOf(live, patch)
 	}
 	if err == nil {
-		err = a.send(ctx, patchType, patch, live, declared)
+		err = p.send(ctx, patchType, patch, live, declared)
 	}
 	// If another client changed or removed the key of a list element, for example its port, the
 	// merge results in two elements with the same name, or fails. Then replace whole lists. If the
@@ -75,8 +66,8 @@ func (a *Applier) write(
 		if !errors.Is(err, errNotMerged) && !isRefused(err) {
 			break
 		}
-		if patch, err = replacing(a.abbreviate(live), record, declared); err == nil {
-			err = a.send(ctx, types.MergePatchType, patch, live, declared)
+		if patch, err = replacing(p.abbreviate(live), record, declared); err == nil {
+			err = p.send(ctx, types.MergePatchType, patch, live, declared)
 		}
 	}
 	return err == nil, rival, err
@@ -131,11 +122,11 @@ func (a *Applier) isUndone(
 
 // withoutRecord returns the content of an object without the record of its declaration.
 func (a *Applier) withoutRecord(object client.Object) client.Object {
-	out := content(object)
-	annotations := maps.Clone(out.GetAnnotations())
+	object = content(object)
+	annotations := maps.Clone(object.GetAnnotations())
 	delete(annotations, a.Annotation)
-	out.SetAnnotations(annotations)
-	return out
+	object.SetAnnotations(annotations)
+	return object
 }
 
 // complete adds the record of the declaration to a patch, which can be nil. It also adds the UID
@@ -150,7 +141,8 @@ func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([
 	}
 	object.SetUID(live.GetUID())
 	object.SetResourceVersion(live.GetResourceVersion())
-	if err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation); err != nil {
+	err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation)
+	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(object.Object)
