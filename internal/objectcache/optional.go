@@ -174,19 +174,3 @@ func problemOf(crds []apiextensionsv1.CustomResourceDefinition, name, version st
 	}
 	return ""
 }
-
-func slimPodMonitor(in any) (any, error) {
-	if monitor, ok := in.(*monitoringv1.PodMonitor); ok {
-		slimChild(monitor, &monitor.ObjectMeta)
-		monitor.Spec, monitor.Status = monitoringv1.PodMonitorSpec{}, monitoringv1.ConfigResourceStatus{}
-	}
-	return in, nil
-}
-
-func slimPrometheusRule(in any) (any, error) {
-	if rule, ok := in.(*monitoringv1.PrometheusRule); ok {
-		slimChild(rule, &rule.ObjectMeta)
-		rule.Spec, rule.Status = monitoringv1.PrometheusRuleSpec{}, monitoringv1.ConfigResourceStatus{}
-	}
-	return in, nil
-}
