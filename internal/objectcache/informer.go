@@ -37,7 +37,7 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 		indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
 		references.addIndexers(indexers, kind)
-		i := &informer{kind: reflect.TypeOf(kind).Elem(), references: references, permissions: permissions, ended: func() {}}
+		i := &informer{kind: reflect.TypeOf(kind).Elem(), references: references, permissions: permissions}
 		source := typed
 		if i.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
 			source = toolscache.ToListWatcherWithWatchListSemantics(lenient.listWatch(i), lenient)
@@ -67,8 +67,6 @@ type informer struct {
 	permissions *access.Namespaces
 	// namespace is the namespace of the objects, or "" for all namespaces.
 	namespace string
-	// ended is called after the end of the informer.
-	ended func()
 }
 
 // SetTransform implements toolscache.SharedInformer.
@@ -81,7 +79,7 @@ func (i *informer) SetTransform(transform toolscache.TransformFunc) error {
 
 	transform = i.references.bounded(transform)
 	inner := lists.NewListWatch(i.source, i.decode, transform)
-	i.source, i.ended = i.permissions.Add(inner, i.namespace, i.kind.Name(), i.isSettled)
+	i.source = i.permissions.Add(inner, i.namespace, i.kind.Name(), i.isSettled)
 	return i.SharedIndexInformer.SetTransform(transform)
 }
 
@@ -102,10 +100,4 @@ func (i *informer) decode(raw []byte, isJSON bool) (runtime.Object, error) {
 // denied. The store reports it only if it receives each list as a whole.
 func (i *informer) isSettled() bool {
 	return i.GetIndexer().LastStoreSyncResourceVersion() != "" || !features.FeatureGates().Enabled(features.AtomicFIFO)
-}
-
-// RunWithContext implements toolscache.SharedInformer.
-func (i *informer) RunWithContext(ctx context.Context) {
-	defer i.ended()
-	i.SharedIndexInformer.RunWithContext(ctx)
 }

@@ -11,10 +11,12 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -39,9 +41,9 @@ type Namespaces struct {
 
 	mu sync.Mutex
 	// sources has the sources of each namespace.
-	sources map[string]map[*source]struct{}
+	sources map[string][]*source
 	// running has the reconciles of each namespace.
-	running map[string]map[*context.CancelCauseFunc]struct{}
+	running map[string]sets.Set[*context.CancelCauseFunc]
 }
 
 // New returns Namespaces without sources. They log the remedy with each namespace that is not
@@ -49,7 +51,7 @@ type Namespaces struct {
 func New(log logr.Logger, remedy string) *Namespaces {
 	return &Namespaces{
 		log: log, remedy: remedy, probe: probeInterval, deferral: deferral,
-		sources: map[string]map[*source]struct{}{}, running: map[string]map[*context.CancelCauseFunc]struct{}{},
+		sources: map[string][]*source{}, running: map[string]sets.Set[*context.CancelCauseFunc]{},
 	}
 }
 
@@ -66,12 +68,7 @@ func (n *Namespaces) Usable(namespace string) bool {
 
 // usable is Usable. The caller holds the lock.
 func (n *Namespaces) usable(namespace string) bool {
-	for source := range n.sources[namespace] {
-		if !source.usable() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.sources[namespace], func(s *source) bool { return !s.usable() })
 }
 
 // Guard returns a reconciler that defers the requests of namespaces that are not usable. A
@@ -103,16 +100,16 @@ func (n *Namespaces) enter(namespace string, cancel *context.CancelCauseFunc) bo
 		return false
 	}
 	if n.running[namespace] == nil {
-		n.running[namespace] = map[*context.CancelCauseFunc]struct{}{}
+		n.running[namespace] = sets.Set[*context.CancelCauseFunc]{}
 	}
-	n.running[namespace][cancel] = struct{}{}
+	n.running[namespace].Insert(cancel)
 	return true
 }
 
 func (n *Namespaces) leave(namespace string, cancel *context.CancelCauseFunc) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.running[namespace], cancel)
+	n.running[namespace].Delete(cancel)
 }
 
 // spread returns a time between the minimum and twice the minimum.

@@ -46,7 +46,7 @@ type Tracker struct {
 	after     func(context.Context)
 	// informers has the informer of each namespace, or of all namespaces at "". It is empty if the
 	// tracker watches and caches nothing.
-	informers map[string]informer
+	informers map[string]cache.SharedIndexInformer
 	// flights are the reads and derivations in progress.
 	flights singleflight.Group
 	// recent are the recently read objects.
@@ -94,7 +94,7 @@ func NewTracker(
 // programs that read each object once, and cannot be the source of a controller.
 func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Tracker {
 	return &Tracker{
-		resource: resource, reader: reader, informers: map[string]informer{}, derived: map[types.NamespacedName]derived{},
+		resource: resource, reader: reader, informers: map[string]cache.SharedIndexInformer{}, derived: map[types.NamespacedName]derived{},
 	}
 }
 
@@ -102,8 +102,8 @@ func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Trac
 // tracker knows that. For a tracker of namespaces, the objects of other namespaces do not exist.
 func (t *Tracker) current(key types.NamespacedName) (resourceVersion string, isKnown bool) {
 	for _, namespace := range []string{metav1.NamespaceAll, key.Namespace} {
-		if i, watched := t.informers[namespace]; watched {
-			return i.resourceVersion(key), i.HasSynced()
+		if informer, isWatched := t.informers[namespace]; isWatched {
+			return versionIn(informer, key), informer.HasSynced()
 		}
 	}
 	return "", len(t.informers) > 0
@@ -122,19 +122,19 @@ func (t *Tracker) Source(referrers Referrers, after func(context.Context)) sourc
 
 // Start implements source.Source.
 func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	for namespace, i := range t.informers {
+	for namespace, informer := range t.informers {
 		changed := func(object any, priority int) {
 			if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
 				t.changed(ctx, types.NamespacedName(key), queue, priority)
 			}
 		}
-		_, err := i.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, isInInitialList bool) {
+				priority := 0
 				if isInInitialList {
-					changed(object, handler.LowPriority)
-				} else {
-					changed(object, 0)
+					priority = handler.LowPriority
 				}
+				changed(object, priority)
 			},
 			UpdateFunc: func(before, object any) {
 				if *before.(*identity) != *object.(*identity) {
@@ -148,8 +148,8 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 		}
 		go func() {
 			t.after(ctx)
-			go i.RunWithContext(ctx)
-			if cache.WaitFor(ctx, "", i.HasSyncedChecker()) {
+			go informer.RunWithContext(ctx)
+			if cache.WaitFor(ctx, "", informer.HasSyncedChecker()) {
 				t.reportMissing(ctx, namespace, queue)
 			}
 		}()
@@ -186,7 +186,7 @@ func (t *Tracker) reportMissing(ctx context.Context, namespace string, queue wor
 
 // Await waits until the list is complete, or until the context ends.
 func (t *Tracker) Await(ctx context.Context) {
-	for _, i := range t.informers {
-		cache.WaitFor(ctx, "", i.HasSyncedChecker())
+	for _, informer := range t.informers {
+		cache.WaitFor(ctx, "", informer.HasSyncedChecker())
 	}
 }

@@ -21,7 +21,6 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -66,7 +65,7 @@ func newTracker(reader client.Reader) (*Tracker, *store) {
 	out := NewDirect(secrets, reader)
 	inner := cache.NewSharedIndexInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
 	stored := &store{inner, true}
-	out.informers[metav1.NamespaceAll] = informer{stored, func() {}}
+	out.informers[metav1.NamespaceAll] = stored
 	return out, stored
 }
 
@@ -417,34 +416,5 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestTrackerOfNamespaces verifies that a tracker of some namespaces lists and watches these
-// namespaces only, and that the objects of other namespaces do not exist for it.
-func TestTrackerOfNamespaces(t *testing.T) {
-	scheme := metadatafake.NewTestScheme()
-	must(t, metav1.AddMetaToScheme(scheme))
-	inNamespace := func(namespace string) *metav1.PartialObjectMetadata {
-		object := metadataOf("cert", "1")
-		object.Namespace = namespace
-		return object
-	}
-	objects := metadatafake.NewSimpleMetadataClient(scheme, inNamespace("shop"), inNamespace("web"), inNamespace("foreign"))
-	tracker := NewTracker(objects, secrets, nil, nil, "shop", "web")
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil }, atOnce)
-	must(t, source.Start(t.Context(), queue))
-	tracker.Await(t.Context())
-	for namespace, want := range map[string]bool{"shop": true, "web": true, "foreign": false} {
-		got, isKnown := tracker.current(types.NamespacedName{Namespace: namespace, Name: "cert"})
-		if (got != "") != want || !isKnown {
-			t.Errorf("namespace %s: version %s, known %t", namespace, got, isKnown)
-		}
-	}
-	for _, action := range objects.Actions() {
-		if namespace := action.GetNamespace(); namespace != "shop" && namespace != "web" {
-			t.Errorf("%s in namespace %q", action.GetVerb(), namespace)
-		}
 	}
 }
