@@ -84,7 +84,7 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 		defer cancel()
 		err := t.reader.Get(ctx, key, object)
 		if err == nil {
-			t.recent.put(key, object.DeepCopyObject().(client.Object))
+			t.recent.put(object.DeepCopyObject().(client.Object))
 		}
 		return object, err
 	})
@@ -137,10 +137,8 @@ func (t *Tracker) forget(key types.NamespacedName) {
 	version, _ := t.current(key)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known, found := t.derived[key]; found && known.resourceVersion != version {
+	if t.derived[key].resourceVersion != version {
 		delete(t.derived, key)
 	}
-	if t.recent.get(key, version) == nil {
-		t.recent.forget(key)
-	}
+	t.recent.forget(key, version)
 }
