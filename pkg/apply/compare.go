@@ -119,8 +119,8 @@ func (p *pass) look(ctx context.Context, child *candidate, wasApplied bool) (sam
 		}
 	}
 	patch, patchType, err := difference(p.abbreviate(stored), last, wanted)
-	same = err == nil && patch == nil
-	if patch != nil {
+	same = err == nil && len(patch) == 0
+	if len(patch) > 0 {
 		same, err = p.isUndone(ctx, patchType, patch, stored, wanted)
 		switch {
 		case err != nil && (StartsOver(err) || ctx.Err() != nil):

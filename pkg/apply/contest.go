@@ -58,9 +58,7 @@ func (r *Remembered) contest(child types.UID, now time.Time) (manager string, le
 // rivalOf returns the field manager of the client that changed the fields that a patch restores. If
 // no other manager has one of these fields, for example because it has removed them, it returns the
 // last manager that wrote the object, or "" if there is none.
-func (a *Applier) rivalOf(live client.Object, patch []byte) string {
-	var restored map[string]any
-	_ = json.Unmarshal(patch, &restored) // without a patch, the merge failed, so the fields are unknown
+func (a *Applier) rivalOf(live client.Object, patch map[string]any) string {
 	var rival metav1.ManagedFieldsEntry
 	hasField := false
 	for _, entry := range live.GetManagedFields() {
@@ -69,7 +67,7 @@ func (a *Applier) rivalOf(live client.Object, patch []byte) string {
 			json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
-		has := overlaps(fields, restored)
+		has := overlaps(fields, patch)
 		if has && !hasField || has == hasField && !entry.Time.Before(rival.Time) {
 			rival, hasField = entry, has
 		}

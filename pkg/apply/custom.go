@@ -9,17 +9,14 @@ import (
 )
 
 // difference returns the patch that changes the live object to the declaration, and the type of the
-// patch. The patch is nil if the object is as declared. The API server supports no strategic merge
+// patch. The patch is empty if the object is as declared. The API server supports no strategic merge
 // patches of custom resources.
-func difference(live client.Object, last, declared []byte) ([]byte, types.PatchType, error) {
+func difference(live client.Object, last, declared []byte) (map[string]any, types.PatchType, error) {
 	if _, _, err := scheme.Scheme.ObjectKinds(live); err == nil {
 		patch, err := threeWay(live, last, declared)
 		return patch, types.StrategicMergePatchType, err
 	}
 	patch, err := replacing(live, last, declared)
-	if string(patch) == "{}" {
-		patch = nil
-	}
 	return patch, types.MergePatchType, err
 }
 

@@ -88,9 +88,9 @@ func dropForeign(was, is, stored map[string]any, field string) {
 	})
 }
 
-// threeWay returns the strategic merge patch that changes the live object to the declaration, or
-// nil if it is as declared.
-func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
+// threeWay returns the strategic merge patch that changes the live object to the declaration. The
+// patch is empty if the object is as declared.
+func threeWay(live client.Object, last, declared []byte) (map[string]any, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
 		return nil, err
@@ -108,10 +108,7 @@ func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
 	case len(constraints) == 0 && len(before) > 0 && len(current) > 0:
 		err = unstructured.SetNestedField(patch, nil, spreadConstraints...)
 	}
-	if err != nil || len(patch) == 0 {
-		return nil, err
-	}
-	return json.Marshal(patch)
+	return patch, err
 }
 
 // takeConstraints removes the spread constraints from an object, and returns them.
@@ -124,12 +121,12 @@ func takeConstraints(object map[string]any) []any {
 
 // replacing returns the JSON merge patch that changes the live object to the declaration. It
 // replaces each list that differs, including elements of other clients.
-func replacing(live client.Object, last, declared []byte) ([]byte, error) {
+func replacing(live client.Object, last, declared []byte) (map[string]any, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(mergePatch(was, is, stored))
+	return mergePatch(was, is, stored), nil
 }
 
 // errNotMerged is the error of a merge that is impossible, because a list element has lost its key

@@ -46,7 +46,7 @@ func (p *pass) write(
 ) (isWritten bool, rival string, err error) {
 	last := sanitizeRecord(live, p.recordOf(live))
 	patch, patchType, err := difference(p.abbreviate(live), last, declared)
-	if err == nil && patch == nil && p.recordOf(live) == string(p.record(declared)) {
+	if err == nil && len(patch) == 0 && p.recordOf(live) == string(p.record(declared)) {
 		return false, "", nil
 	}
 	if err := p.Confirm(ctx, p.owner); err != nil {
@@ -84,40 +84,45 @@ func isRefused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || strings.Contains(err.Error(), "duplicate nodePort")
 }
 
-// send sends a patch with the record of the declaration. The patch can be nil. The live object gets
-// the response.
-func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte) error {
-	patch, err := a.complete(patch, live, declared)
+// send sends a patch with the record of the declaration. The live object gets the response. The UID
+// and the resourceVersion are preconditions, so that the patch applies to this version of this
+// object only. Otherwise a change between the read and the patch would be remembered as declared.
+func (a *Applier) send(
+	ctx context.Context, patchType types.PatchType, patch map[string]any, live client.Object, declared []byte,
+	options ...client.PatchOption,
+) error {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	maps.Copy(object.Object, patch)
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation)
 	if err != nil {
 		return fmt.Errorf("failed to encode: %w", err)
 	}
-	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), a.FieldOwner)
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return fmt.Errorf("failed to encode: %w", err)
+	}
+	return a.Client.Patch(ctx, live, client.RawPatch(patchType, raw), append(options, a.FieldOwner)...)
 }
 
 // isUndone reports whether a patch would leave the live object as it is, because admission changes
 // what the patch declares. Only the API server knows that, so it is asked with a dry run. A refused
 // patch counts as one that changes the object.
 func (a *Applier) isUndone(
-	ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte,
+	ctx context.Context, patchType types.PatchType, patch map[string]any, live client.Object, declared []byte,
 ) (bool, error) {
-	patch, err := a.complete(patch, live, declared)
-	if err != nil {
-		return false, err
-	}
-
 	// The response is decoded into an empty object: decoding retains the keys of maps.
 	patched := emptyOf(live)
 	patched.SetNamespace(live.GetNamespace())
 	patched.SetName(live.GetName())
-	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch),
-		a.FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	patched.SetUID(live.GetUID())
+	patched.SetResourceVersion(live.GetResourceVersion())
+	err := a.send(ctx, patchType, patch, patched, declared, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if isRefused(err) || apierrors.IsForbidden(err) || denied.Is(err) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	return equality.Semantic.DeepEqual(a.withoutRecord(live), a.withoutRecord(patched)), nil
+	return err == nil && equality.Semantic.DeepEqual(a.withoutRecord(live), a.withoutRecord(patched)), err
 }
 
 // withoutRecord returns the content of an object without the record of its declaration.
@@ -127,23 +132,4 @@ func (a *Applier) withoutRecord(object client.Object) client.Object {
 	delete(annotations, a.Annotation)
 	object.SetAnnotations(annotations)
 	return object
-}
-
-// complete adds the record of the declaration to a patch, which can be nil. It also adds the UID
-// and the resourceVersion as preconditions, so that the patch applies to this version of this
-// object only. Otherwise a change between the read and the patch would be remembered as declared.
-func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([]byte, error) {
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	if patch != nil {
-		if err := json.Unmarshal(patch, &object.Object); err != nil {
-			return nil, err
-		}
-	}
-	object.SetUID(live.GetUID())
-	object.SetResourceVersion(live.GetResourceVersion())
-	err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(object.Object)
 }
