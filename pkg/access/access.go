@@ -35,9 +35,8 @@ var errLost = errors.New("a permission in the namespace is missing")
 // pointer is for an operator that watches all namespaces: its ClusterRoleBinding belongs to the
 // administrator of the cluster.
 type Namespaces struct {
-	log             logr.Logger
-	remedy          string
-	probe, deferral time.Duration
+	log    logr.Logger
+	remedy string
 
 	mu sync.Mutex
 	// sources has the sources of each namespace.
@@ -50,7 +49,7 @@ type Namespaces struct {
 // usable.
 func New(log logr.Logger, remedy string) *Namespaces {
 	return &Namespaces{
-		log: log, remedy: remedy, probe: probeInterval, deferral: deferral,
+		log: log, remedy: remedy,
 		sources: map[string][]*source{}, running: map[string]sets.Set[*context.CancelCauseFunc]{},
 	}
 }
@@ -81,12 +80,12 @@ func (n *Namespaces) Guard(inner reconcile.Reconciler) reconcile.Reconciler {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if !n.enter(request.Namespace, &cancel) {
-			return reconcile.Result{RequeueAfter: spread(n.deferral)}, nil
+			return reconcile.Result{RequeueAfter: spread(deferral)}, nil
 		}
 		defer n.leave(request.Namespace, &cancel)
 		result, err := inner.Reconcile(ctx, request)
 		if errors.Is(context.Cause(ctx), errLost) {
-			return reconcile.Result{RequeueAfter: spread(n.deferral)}, nil
+			return reconcile.Result{RequeueAfter: spread(deferral)}, nil
 		}
 		return result, err
 	})

@@ -83,7 +83,7 @@ func (s *source) await(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-		case <-time.After(spread(s.of.probe)):
+		case <-time.After(spread(probeInterval)):
 		}
 		if ctx.Err() != nil || s.probe(ctx) == nil {
 			return apierrors.NewResourceExpired("the permissions have changed")

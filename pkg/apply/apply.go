@@ -4,14 +4,12 @@
 // overwritten, even if the narrowed cache does not show it. An existing child is read from the API
 // server and compared by the three-way merge of kubectl apply: the last declaration (in an
 // annotation), the current declaration, and the stored object. One PATCH is sent if the merge has a
-// difference or if the declaration changed. Fingerprints of the child and of its declaration are
-// remembered afterwards. While both are unchanged, the child is neither read nor written.
-//
-// A child that has lost its owner reference is adopted first, by a patch of its owner references.
+// difference or if the declaration changed. While the fingerprints of the child and of its
+// declaration are unchanged, the child is neither read nor written.
 //
 // Fields that were never declared belong to others and are not changed. Fields that are no longer
 // declared are removed. Drift in a declared field is restored. A child that the owner does not
-// control is not merged.
+// control is not merged. A child that has lost its owner reference is adopted first.
 //
 // For the reasons not to use server-side apply, see docs/adr/0002-three-way-merge.md.
 package apply

@@ -49,15 +49,12 @@ type Remembered struct {
 	confirmed bool
 }
 
-// look is the result of the last comparison of a child. There is one for each child in the cluster,
-// so it is small and has no pointers.
+// look is the result of the last comparison of a child: the hash of its UID, and the fingerprints of
+// the child and of its declaration. There is one for each child in the cluster, so it is small and
+// has no pointers.
 type look struct {
-	// child is the hash of the UID.
-	child uint64
-	// stored and declared are the fingerprints of the child and of its declaration.
-	stored, declared uint64
-	// match is the relation of both.
-	match match
+	child, stored, declared uint64
+	match                   match
 }
 
 // isOf reports whether the child in the cache is unchanged since the comparison.
