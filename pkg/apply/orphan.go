@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -80,10 +81,14 @@ func sameSelector(child, stored client.Object) bool {
 
 // adopt adds the owner to the owner references of the child's orphan, and changes nothing else.
 func (p *pass) adopt(ctx context.Context, child *candidate) error {
-	patch := client.MergeFromWithOptions(child.orphan.DeepCopyObject().(client.Object), client.MergeFromWithOptimisticLock{})
-	err := controllerutil.SetControllerReference(p.owner, child.orphan, p.Client.Scheme())
+	adopted := child.orphan.DeepCopyObject().(client.Object)
+	err := controllerutil.SetControllerReference(p.owner, adopted, p.Client.Scheme())
+	var patch []byte
 	if err == nil {
-		err = p.Client.Patch(ctx, child.orphan, patch, p.FieldOwner)
+		patch, err = client.MergeFromWithOptions(child.orphan, client.MergeFromWithOptimisticLock{}).Data(adopted)
+	}
+	if err == nil {
+		err = p.Client.Patch(ctx, child.orphan, client.RawPatch(types.MergePatchType, patch), p.FieldOwner)
 	}
 	if err != nil {
 		return child.failed("adopt", err)
