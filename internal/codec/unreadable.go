@@ -13,8 +13,8 @@ import (
 	"github.com/example/nginx-operator/pkg/bounds"
 )
 
-// annotationUnreadable marks an object that could not be decoded. Its value is the reason. It
-// exists only in the memory of this process.
+// annotationUnreadable marks an object that could not be decoded, in the memory of this process. Its
+// value is the reason.
 const annotationUnreadable = "internal.operator.example.com/unreadable"
 
 // maxReason bounds the reason why an object cannot be read, in bytes.

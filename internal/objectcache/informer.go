@@ -24,17 +24,16 @@ import (
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
 // Informers returns the function that creates the informers of the cache, with the InstanceIndex
-// and the indexes of references, which are functions of the referenced names. An NginxOperator that
-// cannot be decoded fails alone: a typed client decodes a list as a whole, so one stored object
-// would block the reconciles of all objects in all namespaces. A missing permission of an informer
-// is reported to permissions, which is nil if all namespaces are watched.
+// and the indexes of references. An NginxOperator that cannot be decoded fails alone: a typed client
+// decodes a list as a whole, so one stored object would block all namespaces. A missing permission
+// of an informer is reported to permissions, which is nil if all namespaces are watched.
 func Informers(cfg *rest.Config, references References, permissions *access.Namespaces) (NewInformer, error) {
 	lenient, err := newLenientClient(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return func(typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration,
-		indexers toolscache.Indexers,
+	return func(
+		typed toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {
 		references.addIndexers(indexers, kind)
 		i := &informer{kind: reflect.TypeOf(kind).Elem(), references: references, permissions: permissions}

@@ -17,9 +17,8 @@ func byNamespace(namespaces []string) map[string]cache.Config {
 }
 
 // inNamespaces returns the cache settings of a kind in each namespace, or in all if there are none.
-// Informers list and watch in their own way (Informers), so they need to know the namespace of the
-// cache. A cache passes no namespace to an informer, but its transform. Each namespace therefore
-// has a transform of its own, which returns the namespace for an inquiry.
+// Informers need to know the namespace of their cache, which passes them only its transform. Each
+// namespace therefore has a transform of its own, which returns the namespace for an inquiry.
 func inNamespaces(options cache.ByObject, namespaces []string) cache.ByObject {
 	options.Namespaces = byNamespace(namespaces)
 	for namespace := range options.Namespaces {

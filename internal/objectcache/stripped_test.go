@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -131,16 +132,10 @@ func TestReadersOfStrippedObjects(t *testing.T) {
 		}
 
 		template := randomTemplate(random)
-		set := func(names []string) map[string]bool {
-			out := map[string]bool{}
-			for _, name := range names {
-				out[name] = true
-			}
-			return out
-		}
 		replicaSet := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(random.Int32N(2)), Template: *template.DeepCopy()}}
 		slimReplicaSet(replicaSet)
-		same("ConfigMaps of a ReplicaSet", set(cached.MountedConfigMaps(&template)), set(cached.MountedConfigMaps(&replicaSet.Spec.Template)))
+		same("ConfigMaps of a ReplicaSet", sets.New(cached.MountedConfigMaps(&template)...),
+			sets.New(cached.MountedConfigMaps(&replicaSet.Spec.Template)...))
 
 		deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: *template.DeepCopy()}}
 		slimDeployment(deployment)

@@ -54,8 +54,7 @@ func slim(in any) (any, error) {
 const (
 	// maxText is the maximum length of a container message that a kubelet writes, in bytes.
 	maxText = 4096
-	// maxConditions and maxContainers exceed the numbers in the operator's own Pods, and bound
-	// foreign Pods.
+	// maxConditions and maxContainers exceed the numbers in the operator's own Pods.
 	maxConditions = 16
 	maxContainers = 32
 	// maxName and maxUID bound the fields of an owner reference.
@@ -63,9 +62,8 @@ const (
 	maxUID  = 64
 	// maxNumberText is enough for two numbers with their names, or a hash.
 	maxNumberText = 64
-	// maxPorts is the maximum number of ports of one object. An instance has 16 plain ports, 16
-	// ports with a certificate, and one for probes. During a rollout it can have the ports of two
-	// declarations.
+	// maxPorts is the maximum number of ports of one object. An instance has up to 33 ports, and
+	// during a rollout those of two declarations.
 	maxPorts = 66
 )
 

@@ -343,14 +343,6 @@ func TestTransforms(t *testing.T) {
 			},
 			&corev1.Service{ObjectMeta: cachedMeta(foreign)}, false,
 		},
-		"numbers of the Service on a Pod": {
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80", "theirs": "1"},
-			}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80"},
-			}}, false,
-		},
 		"too many numbers of the Service on a Pod": {
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: strings.Repeat("x", wellknown.MaxServicePorts+1)},
@@ -358,10 +350,12 @@ func TestTransforms(t *testing.T) {
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}}, false,
 		},
 		"ports of a Pod": {
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80", "theirs": "1"},
+			}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 				{Name: "exporter", Ports: manyPorts(1)}, {Name: "nginx", Image: "nginx:1", Ports: manyPorts(100)},
 			}}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: numbered.Annotations}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "nginx", Ports: manyPorts(maxPorts)}},
 			}}, false,
 		},

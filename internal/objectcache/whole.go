@@ -20,9 +20,8 @@ import (
 	"github.com/example/nginx-operator/internal/codec"
 )
 
-// maxWhole is the maximum number of objects of a list that are read from the API server. The
-// operator's own children are so large only in exceptional cases, and any client can create objects
-// with our labels.
+// maxWhole is the maximum number of objects of a list that are read from the API server. Few of the
+// operator's own children are so large, and any client can create objects with our labels.
 const maxWhole = 32
 
 // whole is a client that reads an object from the API server if the cache has only a part of it.

@@ -1,10 +1,9 @@
 // Package access keeps the operator working in all other watched namespaces while it lacks a
 // permission in one of them.
 //
-// A cache waits for the first list of each kind in each namespace, and the administrator of a
-// namespace can delete the RoleBinding at any time. Therefore a list that is denied is an empty
-// list here, and no object of its namespace is reconciled until all lists and watches of the
-// namespace are permitted again. For the reasons, see docs/adr/0047-watch-namespaces.md.
+// A cache waits for the first list of each kind in each namespace. Therefore a list that is denied
+// is an empty list here, and no object of its namespace is reconciled until all lists and watches of
+// the namespace are permitted again. For the reasons, see docs/adr/0047-watch-namespaces.md.
 package access
 
 import (

@@ -28,12 +28,10 @@ type Applied struct {
 	Contested []Contested
 }
 
-// Failure is an independent child that could not be written, and why.
+// Failure is a declared independent child that could not be written, and why.
 type Failure struct {
-	// Child is the declared child.
 	Child client.Object
-	// Err is why it could not be written.
-	Err error
+	Err   error
 }
 
 // ApplyAll writes the ordered children as Apply does. Then it writes each independent child, even

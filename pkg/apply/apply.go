@@ -62,9 +62,8 @@ type Applier struct {
 	// requires the permission to get owners.
 	ConfirmOwners bool
 	// Unrecorded is the key of a label that the annotation of the last declaration leaves out, or
-	// "". A change of this label alone changes no annotation. That matters for a Deployment, because
-	// the API server counts a changed annotation as a new generation. A declaration without the
-	// label does not remove it, so a child must declare it always or never.
+	// "". A change of this label alone changes no annotation, which would be a new generation of a
+	// Deployment. A child must declare the label always or never, because nothing removes it.
 	Unrecorded string
 	// Abbreviated is the key of an annotation that a declaration reduces to its first word, or "".
 	Abbreviated string

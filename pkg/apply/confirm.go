@@ -31,9 +31,9 @@ func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 }
 
 // isAlive returns a conflict if the stored owner is another one or is being deleted. Call it after
-// the orphans were read: the garbage collector removes the owner references from the children of an
-// owner that is deleted with --cascade=orphan, and would delete a child that is adopted then. It
-// does nothing if ConfirmOwners is false.
+// the orphans were read: the garbage collector removes owner references during a deletion with
+// --cascade=orphan, and would delete a child that is adopted then. It does nothing if ConfirmOwners
+// is false.
 func (p *pass) isAlive(ctx context.Context) error {
 	if !p.ConfirmOwners {
 		return nil

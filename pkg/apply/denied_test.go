@@ -38,22 +38,17 @@ func denials() map[string]error {
 func TestDenialIsReported(t *testing.T) {
 	for name, denial := range denials() {
 		t.Run(name, func(t *testing.T) {
-			denies := false
-			applier, _ := newApplier(interceptor.Funcs{
-				Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
-					if _, isService := object.(*corev1.Service); isService {
-						return denial
-					}
-					return c.Create(ctx, object, opts...)
-				},
-				Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
-					if denies {
-						return denial
-					}
-					return c.Patch(ctx, object, patch, opts...)
-				},
-				Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return denial },
-			})
+			denies, funcs := false, refusesServices(denial)
+			funcs.Delete = func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return denial }
+			funcs.Patch = func(
+				ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
+			) error {
+				if denies {
+					return denial
+				}
+				return c.Patch(ctx, object, patch, opts...)
+			}
+			applier, _ := newApplier(funcs)
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 			apply := func(children ...client.Object) {
 				t.Helper()

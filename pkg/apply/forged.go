@@ -22,11 +22,9 @@ type Content interface {
 
 // Forged is the error for an immutable child whose content differs from its declaration. Its data
 // cannot be corrected: the child was deleted, and another client created one with the same name and
-// owner.
+// owner. Child is the stored child.
 type Forged struct {
-	// Kind is the kind of the child.
-	Kind string
-	// Child is the stored child.
+	Kind  string
 	Child client.Object
 }
 

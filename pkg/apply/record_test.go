@@ -299,7 +299,11 @@ func TestAsReconciler(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{}, owner.DeepCopy())
 	applier.apply(t, deployment())
 	reconciles := 0
-	reconciler := AsReconciler(applier.Client, passer(func(*corev1.ConfigMap) { reconciles++ }), applier.Forget)
+	inner := reconcile.TypedFunc[*corev1.ConfigMap](func(context.Context, *corev1.ConfigMap) (reconcile.Result, error) {
+		reconciles++
+		return reconcile.Result{}, nil
+	})
+	reconciler := AsReconciler(applier.Client, inner, applier.Forget)
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(owner)}
 	if _, err := reconciler.Reconcile(t.Context(), request); err != nil || reconciles != 1 || len(applier.Memory.owners) != 1 {
 		t.Errorf("%d reconciles, remembered %v, %v", reconciles, applier.Memory.owners, err)
@@ -315,17 +319,10 @@ func TestAsReconciler(t *testing.T) {
 			return apierrors.NewInternalError(errors.New("down"))
 		},
 	})
-	reconciler = AsReconciler(down.Client, passer(func(*corev1.ConfigMap) {}), down.Forget)
+	reconciler = AsReconciler(down.Client, inner, down.Forget)
 	if _, err := reconciler.Reconcile(t.Context(), request); err == nil {
 		t.Error("the error is lost")
 	}
-}
-
-type passer func(*corev1.ConfigMap)
-
-func (p passer) Reconcile(_ context.Context, object *corev1.ConfigMap) (reconcile.Result, error) {
-	p(object)
-	return reconcile.Result{}, nil
 }
 
 // TestRecord verifies that the record leaves out the labels of the child in Unrecorded, and nothing

@@ -1,11 +1,10 @@
 // Package reference watches the ConfigMaps and Secrets that objects reference.
 //
-// A spec can reference any object of its namespace, so all of them are watched. The watch receives
-// metadata only, and the informers have only the names and the resourceVersion. The content of an
-// object is read only if it is referenced, and once for each resourceVersion. Only the derived
-// values are cached (Derive). Therefore no Secret stays in the operator's memory longer than its
-// use, and recently read ConfigMaps take at most 4 MiB. A reconcile of an object with unchanged
-// references costs no request. For the reasons, see docs/adr/0014-references.md.
+// A spec can reference any object of its namespace, so the metadata of all of them is watched. The
+// informers have only the names and the resourceVersion. The content of an object is read only if
+// it is referenced, and once for each resourceVersion. Only the derived values (Derive) and up to
+// 4 MiB of recently read ConfigMaps are cached, and no Secrets. A reconcile of an object with
+// unchanged references costs no request. For the reasons, see docs/adr/0014-references.md.
 package reference
 
 import (
@@ -44,8 +43,8 @@ type Tracker struct {
 	reader    client.Reader
 	referrers Referrers
 	after     func(context.Context)
-	// informers has the informer of each namespace, or of all namespaces at "". It is empty if the
-	// tracker watches and caches nothing.
+	// informers has the informer of each namespace, or of all namespaces at "". Without informers, the
+	// tracker caches nothing.
 	informers map[string]cache.SharedIndexInformer
 	// flights are the reads and derivations in progress.
 	flights singleflight.Group
@@ -74,8 +73,7 @@ func NewTrackers(
 }
 
 // NewTracker returns a tracker of all objects of a resource in the namespaces, or in all namespaces
-// if there are none. The reader reads their content from the API server. permissions is nil if all
-// namespaces are watched.
+// if there are none, with nil permissions. The reader reads their content from the API server.
 func NewTracker(
 	watcher metadata.Interface, resource schema.GroupVersionResource, reader client.Reader, permissions *access.Namespaces,
 	namespaces ...string,
@@ -110,11 +108,10 @@ func (t *Tracker) current(key types.NamespacedName) (resourceVersion string, isK
 }
 
 // Source returns the source of a controller. It starts the tracker, and sends a request for every
-// referrer of an object that was created, changed, or deleted. The list begins when the function
-// returns, because a large cluster has many more of these objects than others. The controller does
-// not wait for it: until it is complete, each object is read from the API server. The referrers of
-// all listed objects get a request, because an object may have changed between its read and the
-// list.
+// referrer of an object that was created, changed, or deleted. The list begins when after returns,
+// because a large cluster has many more of these objects than others. The controller does not wait
+// for it: until it is complete, each object is read from the API server. So an object may have
+// changed between its read and the list, and the referrers of all listed objects get a request.
 func (t *Tracker) Source(referrers Referrers, after func(context.Context)) source.Source {
 	t.referrers, t.after = referrers, after
 	return t

@@ -38,6 +38,10 @@ func metadataOf(name, version string) *metav1.PartialObjectMetadata {
 	}
 }
 
+func newSecret(name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+}
+
 func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
@@ -143,7 +147,7 @@ func TestSource(t *testing.T) {
 // key, and dropped with the version.
 func TestDerive(t *testing.T) {
 	reads, version, down := 0, "1", error(nil)
-	reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
+	reader := fake.NewClientBuilder().WithObjects(newSecret("a")).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 				reads++
@@ -154,7 +158,7 @@ func TestDerive(t *testing.T) {
 		}).Build()
 	tracker, stored := newTracker(reader)
 	ask := func(name, cacheKey string) (string, bool, error) {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		secret := newSecret(name)
 		return Derive(t.Context(), tracker, cacheKey, secret, func() string { return cacheKey + " of version " + secret.ResourceVersion })
 	}
 	expect := func(step, name, cacheKey, want string, wantReads int) {
@@ -215,7 +219,7 @@ func TestDeriveBeforeTheList(t *testing.T) {
 	derivations := 0
 	expect := func(name, want string) {
 		t.Helper()
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		secret := newSecret(name)
 		got, found, err := Derive(t.Context(), tracker, "", secret, func() string { derivations++; return secret.ResourceVersion })
 		if err != nil || found != (want != "") || got != want {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
@@ -241,7 +245,7 @@ func TestDeriveBeforeTheList(t *testing.T) {
 
 // TestDeriveIsBounded verifies that the number of cached values of one object is bounded.
 func TestDeriveIsBounded(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+	secret := newSecret("a")
 	tracker, stored := newTracker(fake.NewClientBuilder().WithObjects(secret).Build())
 	stored.set(t, "a", "999")
 	for i := range 3 * maxValues {
@@ -262,7 +266,7 @@ func TestDeriveIsShared(t *testing.T) {
 	const askers = 50
 	synctest.Test(t, func(t *testing.T) {
 		var reads, looks atomic.Int32
-		reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
+		reader := fake.NewClientBuilder().WithObjects(newSecret("a")).
 			WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 					reads.Add(1)
@@ -276,7 +280,7 @@ func TestDeriveIsShared(t *testing.T) {
 		var asked sync.WaitGroup
 		ask := func(ctx context.Context, cacheKey string) {
 			asked.Go(func() {
-				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+				secret := newSecret("a")
 				name, found, err := Derive(ctx, tracker, cacheKey, secret, func() string {
 					looks.Add(1)
 					return cacheKey + " of " + secret.Name + " in " + secret.ResourceVersion
@@ -302,7 +306,7 @@ func TestDeriveIsShared(t *testing.T) {
 		ask(t.Context(), "age")
 		synctest.Wait()
 		stored.set(t, "a", "1000")
-		found, err := tracker.Read(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}})
+		found, err := tracker.Read(t.Context(), newSecret("a"))
 		asked.Wait()
 		if err != nil || !found || reads.Load() != 3 {
 			t.Errorf("%d reads, %t, %v", reads.Load(), found, err)
