@@ -45,7 +45,7 @@ func NewApplier(cached client.Client, reader client.Reader, wrote func(kind stri
 	return &apply.Applier{
 		Client: cached, Reader: reader, Wrote: wrote,
 		FieldOwner: wellknown.OperatorName, Labels: wellknown.Selector, Annotation: wellknown.AnnotationLastDeclared,
-		Unrecorded: []string{wellknown.LabelRecord}, Abbreviated: wellknown.AnnotationFirstDeclaration,
+		Unrecorded: wellknown.LabelRecord, Abbreviated: wellknown.AnnotationFirstDeclaration,
 		ConfirmOwners: true,
 	}
 }

@@ -4,36 +4,21 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/pkg/bounds"
 )
 
-// Decode decodes one v1alpha2 object within the bounds.
-func Decode(object map[string]any) (*v1alpha2.NginxOperator, error) {
-	spec, _ := object["spec"].(map[string]any)
-	if errs := Quantities(spec, field.NewPath("spec")); len(errs) > 0 {
-		return nil, errs.ToAggregate()
-	}
-	raw, err := Encode(object)
-	if err != nil {
-		return nil, fmt.Errorf("failed to encode: %w", err)
-	}
-	if err := bounds.JSON(raw); err != nil {
+// DecodeText decodes the text of a v1alpha2 object that is within the bounds, without duplicate
+// fields, and whose quantities were checked. A number that is too large for its field is an error.
+func DecodeText(raw []byte) (*v1alpha2.NginxOperator, error) {
+	object := &v1alpha2.NginxOperator{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, object); err != nil {
 		return nil, err
 	}
-	// The conversion from the map truncates numbers that are too large for their field, so this
-	// goes through JSON.
-	return decode(raw)
+	return object, nil
 }
-
-// DecodeText decodes the text of an object that bounds.Read has accepted, and whose quantities are
-// within the bounds. bounds.Read rejects duplicate fields, so every decoded value was checked.
-func DecodeText(raw []byte) (*v1alpha2.NginxOperator, error) { return decode(raw) }
 
 // Encode returns a value as JSON. Unlike json.Marshal, it does not escape "<", ">", and "&" to six
 // bytes each.
@@ -43,13 +28,4 @@ func Encode(value any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(value)
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
-}
-
-// decode decodes an object within the bounds.
-func decode(raw []byte) (*v1alpha2.NginxOperator, error) {
-	out := &v1alpha2.NginxOperator{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, out); err != nil {
-		return nil, err
-	}
-	return out, nil
 }

@@ -15,9 +15,8 @@ const maxQuantities = 32
 // Quantities returns the errors of the quantities in a v1alpha2 spec, without computing them.
 func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	errs := resourceQuantities(spec, path)
-	if monitoring, found := spec["monitoring"].(map[string]any); found {
-		errs = append(errs, resourceQuantities(monitoring, path.Child("monitoring"))...)
-	}
+	monitoring, _ := spec["monitoring"].(map[string]any)
+	errs = append(errs, resourceQuantities(monitoring, path.Child("monitoring"))...)
 	for _, name := range []string{"initContainers", "sidecars"} {
 		for i, container := range elementsOf(spec[name]) {
 			errs = append(errs, resourceQuantities(container, path.Child(name).Index(i))...)
@@ -25,7 +24,7 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	}
 	for i, volume := range elementsOf(spec["volumes"]) {
 		emptyDir, _ := volume["emptyDir"].(map[string]any)
-		if limit, found := emptyDir["sizeLimit"]; found && limit != nil && !bounds.IsQuantity(limit) {
+		if limit := emptyDir["sizeLimit"]; limit != nil && !bounds.IsQuantity(limit) {
 			at := path.Child("volumes").Index(i).Child("emptyDir", "sizeLimit")
 			errs = append(errs, field.Invalid(at, field.OmitValueType{}, bounds.QuantityRule))
 		}
@@ -36,17 +35,17 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 // elementsOf returns the objects of a list at their original indexes.
 func elementsOf(value any) []map[string]any {
 	list, _ := value.([]any)
-	out := make([]map[string]any, len(list))
+	objects := make([]map[string]any, len(list))
 	for i := range list {
-		out[i], _ = list[i].(map[string]any)
+		objects[i], _ = list[i].(map[string]any)
 	}
-	return out
+	return objects
 }
 
 // resourceQuantities returns the errors of the quantities in a value with resources.
-func resourceQuantities(of map[string]any, path *field.Path) field.ErrorList {
+func resourceQuantities(value map[string]any, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	resources, _ := of["resources"].(map[string]any)
+	resources, _ := value["resources"].(map[string]any)
 	for _, name := range []string{"limits", "requests"} {
 		list, _ := resources[name].(map[string]any)
 		at := path.Child("resources", name)

@@ -24,8 +24,8 @@ const (
 	// maxCached is the maximum size in bytes of an object in the cache. With its key and its
 	// indexes, it takes at most 4 KiB.
 	maxCached = 3 << 10
-	// maxWithPorts is the maximum size in bytes of a Pod and of a ReplicaSet. An instance can have
-	// 33 ports in each of 1000 Pods, which are too many to read them for each reconcile.
+	// maxWithPorts is the maximum size in bytes of a Pod and of a ReplicaSet. It is enough for 33
+	// ports, because 1000 Pods are too many to read them for each reconcile.
 	maxWithPorts = 6 << 10
 	// maxKind bounds the API version and the kind of the owner in a part.
 	maxKind = 64

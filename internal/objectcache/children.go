@@ -1,15 +1,13 @@
 package objectcache
 
 import (
-	"slices"
+	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -18,78 +16,41 @@ import (
 // slimDeployment keeps the number of replicas, the number of the revision, the ID of the Pods, the
 // names that an earlier release gave them, the hash of the certificates that Pods mount, the names
 // of the objects that Pods need, whether the rollout is paused, and the status.
-func slimDeployment(in any) (any, error) {
-	deployment, ok := in.(*appsv1.Deployment)
-	if !ok {
-		return in, nil
-	}
-	annotations := numbersOf(deployment.Annotations)
+func slimDeployment(deployment *appsv1.Deployment) {
+	labels := pick(deployment.Labels, maxNumberText, wellknown.LabelRecord)
+	annotations := pick(deployment.Annotations, maxNumberText, numbers...)
 	first, _, _ := strings.Cut(deployment.Annotations[wellknown.AnnotationFirstDeclaration], " ")
+	slimChild(deployment)
+	deployment.Labels, deployment.Annotations = labels, annotations
 	if first != "" && len(first) <= maxNumberText {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[wellknown.AnnotationFirstDeclaration] = strings.Clone(first)
+		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationFirstDeclaration, strings.Clone(first))
 	}
-	record := deployment.Labels[wellknown.LabelRecord]
-	slimChild(deployment, &deployment.ObjectMeta)
-	deployment.Annotations = annotations
-	if record != "" && len(record) <= maxNumberText {
-		deployment.Labels = map[string]string{wellknown.LabelRecord: record}
-	}
-	certificates := only(deployment.Spec.Template.Annotations, wellknown.AnnotationCertificates, maxNumberText)
-	needed := cached.ReferencesOf(&deployment.Spec.Template.Spec)
-	deployment.Spec = appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas, Paused: deployment.Spec.Paused}
-	deployment.Spec.Template.Annotations = certificates
-	deployment.Spec.Template.Spec = needed.PodSpec()
-	conditions := slices.Clone(deployment.Status.Conditions[:min(len(deployment.Status.Conditions), maxConditions)])
-	deployment.Status.Conditions = slices.DeleteFunc(conditions, func(condition appsv1.DeploymentCondition) bool {
-		return condition.Type != appsv1.DeploymentProgressing && condition.Type != appsv1.DeploymentReplicaFailure
-	})
-	for i := range deployment.Status.Conditions {
-		condition := &deployment.Status.Conditions[i]
-		cut(&condition.Reason, &condition.Message)
-	}
-	return in, nil
-}
 
-func slimConfigMap(in any) (any, error) {
-	if configMap, ok := in.(*corev1.ConfigMap); ok {
-		slimChild(configMap, &configMap.ObjectMeta)
-		configMap.Data, configMap.BinaryData = nil, nil
+	template := deployment.Spec.Template
+	deployment.Spec = appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas, Paused: deployment.Spec.Paused}
+	deployment.Spec.Template.Annotations = pick(template.Annotations, maxNumberText, wellknown.AnnotationCertificates)
+	deployment.Spec.Template.Spec = cached.ReferencesOf(&template.Spec).PodSpec()
+
+	conditions := deployment.Status.Conditions
+	deployment.Status.Conditions = nil
+	for _, condition := range conditions[:min(len(conditions), maxConditions)] {
+		if condition.Type == appsv1.DeploymentProgressing || condition.Type == appsv1.DeploymentReplicaFailure {
+			cut(maxText, &condition.Reason, &condition.Message)
+			deployment.Status.Conditions = append(deployment.Status.Conditions, condition)
+		}
 	}
-	return in, nil
 }
 
 // slimControllerRevision keeps the number of the revision.
-func slimControllerRevision(in any) (any, error) {
-	if revision, ok := in.(*appsv1.ControllerRevision); ok {
-		slimChild(revision, &revision.ObjectMeta)
-		revision.Data = runtime.RawExtension{}
-	}
-	return in, nil
+func slimControllerRevision(revision *appsv1.ControllerRevision) {
+	slimChild(revision)
+	revision.Data = runtime.RawExtension{}
 }
 
-func slimNetworkPolicy(in any) (any, error) {
-	if policy, ok := in.(*networkingv1.NetworkPolicy); ok {
-		slimChild(policy, &policy.ObjectMeta)
-		policy.Spec = networkingv1.NetworkPolicySpec{}
-	}
-	return in, nil
-}
-
-func slimPodDisruptionBudget(in any) (any, error) {
-	if budget, ok := in.(*policyv1.PodDisruptionBudget); ok {
-		slimChild(budget, &budget.ObjectMeta)
-		budget.Spec, budget.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
-	}
-	return in, nil
-}
-
-func slimAutoscaler(in any) (any, error) {
-	if autoscaler, ok := in.(*autoscalingv2.HorizontalPodAutoscaler); ok {
-		slimChild(autoscaler, &autoscaler.ObjectMeta)
-		autoscaler.Spec, autoscaler.Status = autoscalingv2.HorizontalPodAutoscalerSpec{}, autoscalingv2.HorizontalPodAutoscalerStatus{}
-	}
-	return in, nil
+// slimOther keeps no field of a child but its identity.
+func slimOther(child client.Object) {
+	slimChild(child)
+	identity := *metaOf(child)
+	reflect.ValueOf(child).Elem().SetZero()
+	*metaOf(child) = identity
 }

@@ -10,11 +10,11 @@ import (
 
 func TestCosts(t *testing.T) {
 	cases := map[string]cost.Case{}
-	for name, kind := range hugeKinds() {
+	for name, newObject := range hugeKinds() {
 		cases[name] = func() func() {
-			object := kind.object(0)
+			object := newObject(0)
 			return func() {
-				if _, err := kind.transform(object); err != nil {
+				if _, err := slim(object); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,8 +1,6 @@
 package objectcache
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -20,12 +18,8 @@ const (
 )
 
 // slimHTTPRoute keeps the port of the backend, and the conditions that Gateway controllers set.
-func slimHTTPRoute(in any) (any, error) {
-	route, ok := in.(*gatewayv1.HTTPRoute)
-	if !ok {
-		return in, nil
-	}
-	slimChild(route, &route.ObjectMeta)
+func slimHTTPRoute(route *gatewayv1.HTTPRoute) {
+	slimChild(route)
 	spec := gatewayv1.HTTPRouteSpec{}
 	if number := cached.RoutePort(route); number != 0 {
 		spec.Rules = ruleTo(number)
@@ -39,8 +33,7 @@ func slimHTTPRoute(in any) (any, error) {
 			parents = append(parents, kept)
 		}
 	}
-	route.Spec, route.Status.Parents = spec, slices.Clip(parents)
-	return in, nil
+	route.Spec, route.Status.Parents = spec, parents
 }
 
 // slimParent keeps the conditions Accepted and ResolvedRefs of a Gateway.
@@ -63,8 +56,8 @@ func slimParent(parent gatewayv1.RouteParentStatus) (gatewayv1.RouteParentStatus
 			Type: string(about), Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
 			ObservedGeneration: condition.ObservedGeneration,
 		}
-		cutTo(maxReason, &kept.Reason)
-		cutTo(maxMessage, &kept.Message)
+		cut(maxReason, &kept.Reason)
+		cut(maxMessage, &kept.Message)
 		out.Conditions = append(out.Conditions, kept)
 	}
 	return out, true

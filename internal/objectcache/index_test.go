@@ -32,7 +32,7 @@ func TestReferences(t *testing.T) {
 	indexers := toolscache.Indexers{}
 	references.addIndexers(indexers, &v1alpha2.NginxOperator{})
 	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers)
-	transform := references.bounded(slimNginxOperator)
+	transform := references.bounded(slim)
 	names := func(count int) string {
 		var out []string
 		for i := range count {

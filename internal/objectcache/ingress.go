@@ -10,12 +10,8 @@ import (
 const maxBalancers = 16
 
 // slimIngress keeps the port of the backend, and the addresses.
-func slimIngress(in any) (any, error) {
-	ingress, ok := in.(*networkingv1.Ingress)
-	if !ok {
-		return in, nil
-	}
-	slimChild(ingress, &ingress.ObjectMeta)
+func slimIngress(ingress *networkingv1.Ingress) {
+	slimChild(ingress)
 	spec := slimRules(ingress)
 	var points []networkingv1.IngressLoadBalancerIngress
 	for _, point := range ingress.Status.LoadBalancer.Ingress[:min(len(ingress.Status.LoadBalancer.Ingress), maxBalancers)] {
@@ -24,7 +20,6 @@ func slimIngress(in any) (any, error) {
 		}
 	}
 	ingress.Spec, ingress.Status.LoadBalancer.Ingress = spec, points
-	return in, nil
 }
 
 // slimRules keeps the port of the backend, in the field from which BackendPort reads it.

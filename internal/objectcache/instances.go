@@ -74,14 +74,9 @@ func (i *Instances) Names(ctx context.Context) ([]types.NamespacedName, error) {
 	if !complete {
 		return nil, errors.New("the cache does not have all NginxOperators")
 	}
-	usable := map[string]bool{}
 	var names []types.NamespacedName
 	for index := range instances {
-		name := client.ObjectKeyFromObject(&instances[index])
-		if _, known := usable[name.Namespace]; !known {
-			usable[name.Namespace] = i.permissions.Usable(name.Namespace)
-		}
-		if usable[name.Namespace] {
+		if name := client.ObjectKeyFromObject(&instances[index]); i.permissions.Usable(name.Namespace) {
 			names = append(names, name)
 		}
 	}

@@ -1,8 +1,6 @@
 package objectcache
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/nginx-operator/internal/cached"
@@ -33,7 +31,7 @@ func slimVolumes(volumes []corev1.Volume) []corev1.Volume {
 			}
 		}
 	}
-	return slices.Clip(out)
+	return out
 }
 
 // slimVolume returns the ConfigMaps of a volume, and reports whether it has any. It subtracts the
@@ -60,6 +58,6 @@ func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
 			*sources--
 		}
 	}
-	out.Projected = &corev1.ProjectedVolumeSource{Sources: slices.Clip(kept)}
+	out.Projected = &corev1.ProjectedVolumeSource{Sources: kept}
 	return out, len(kept) > 0
 }

@@ -17,23 +17,19 @@ func byNamespace(namespaces []string) map[string]cache.Config {
 }
 
 // inNamespaces returns the cache settings of a kind in each namespace, or in all if there are none.
-// Informers list and watch in their own way (Informers), so they need to know the namespace of the
-// cache. A cache passes no namespace to an informer, but its transform. Each namespace therefore
-// has a transform of its own, which returns the namespace for an inquiry.
-func inNamespaces(out cache.ByObject, namespaces []string) cache.ByObject {
-	transform := out.Transform
-	out.Namespaces = byNamespace(namespaces)
-	for namespace, config := range out.Namespaces {
-		config.Transform = func(in any) (any, error) {
+// Informers need to know the namespace of their cache, which passes them only its transform. Each
+// namespace therefore has a transform of its own, which returns the namespace for an inquiry.
+func inNamespaces(options cache.ByObject, namespaces []string) cache.ByObject {
+	options.Namespaces = byNamespace(namespaces)
+	for namespace := range options.Namespaces {
+		options.Namespaces[namespace] = cache.Config{Transform: func(in any) (any, error) {
 			if asked, ok := in.(*inquiry); ok {
 				asked.namespace = namespace
-				return in, nil
 			}
-			return transform(in)
-		}
-		out.Namespaces[namespace] = config
+			return slim(in)
+		}}
 	}
-	return out
+	return options
 }
 
 // inquiry is an argument of a transform that asks for the namespace of its cache.

@@ -40,8 +40,8 @@ func crdOf(kind schema.GroupVersionKind) string {
 	return plural.GroupResource().String()
 }
 
-// WithOptionalKinds returns a mapper that knows the optional kinds without a request. A cache with
-// options for a kind cannot be created otherwise while the kind is not served.
+// WithOptionalKinds returns a mapper that knows the optional kinds without a request: a cache cannot
+// be configured for an unknown kind.
 func WithOptionalKinds(others meta.RESTMapper) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range optionalKinds {
@@ -65,8 +65,7 @@ type OptionalKinds struct {
 	Settle time.Duration
 	// MinTerm is the minimum time from the election to the end of the process. With two replicas
 	// and five minutes, each container runs for ten minutes, after which a kubelet resets its
-	// back-off. So one of them always answers conversions, even if a CustomResourceDefinition is
-	// added and removed repeatedly.
+	// back-off, so one of them always answers conversions.
 	MinTerm time.Duration
 
 	mgr      ctrl.Manager
@@ -147,17 +146,17 @@ func (o *OptionalKinds) watch(ctx context.Context) <-chan struct{} {
 
 // missing returns the reason for each optional kind that is not served.
 func (o *OptionalKinds) missing(ctx context.Context) (map[string]string, error) {
-	out := map[string]string{}
+	missing := map[string]string{}
 	for _, kind := range optionalKinds {
 		name, list := crdOf(kind), &apiextensionsv1.CustomResourceDefinitionList{}
 		if err := o.mgr.GetAPIReader().List(ctx, list, client.MatchingFields{metav1.ObjectNameField: name}); err != nil {
 			return nil, fmt.Errorf("failed to read CustomResourceDefinition %s: %w", name, err)
 		}
 		if problem := problemOf(list.Items, name, kind.Version); problem != "" {
-			out[kind.Kind] = problem
+			missing[kind.Kind] = problem
 		}
 	}
-	return out, nil
+	return missing, nil
 }
 
 // problemOf returns the reason why a CustomResourceDefinition serves no objects at a version, or ""
@@ -166,27 +165,11 @@ func problemOf(crds []apiextensionsv1.CustomResourceDefinition, name, version st
 	serves := func(of apiextensionsv1.CustomResourceDefinitionVersion) bool { return of.Name == version && of.Served }
 	switch {
 	case len(crds) == 0, !crds[0].DeletionTimestamp.IsZero(), !apihelpers.IsCRDConditionTrue(&crds[0], apiextensionsv1.Established):
-		// A single message covers all three cases, because an installation and a deletion pass
-		// through each of them, and every message changes the status of every user.
+		// An installation and a deletion pass through all three cases, and every message changes the
+		// status of every user.
 		return fmt.Sprintf("CustomResourceDefinition %q does not exist, is not established or is being deleted", name)
 	case !slices.ContainsFunc(crds[0].Spec.Versions, serves):
 		return fmt.Sprintf("CustomResourceDefinition %q does not serve version %s", name, version)
 	}
 	return ""
-}
-
-func slimPodMonitor(in any) (any, error) {
-	if monitor, ok := in.(*monitoringv1.PodMonitor); ok {
-		slimChild(monitor, &monitor.ObjectMeta)
-		monitor.Spec, monitor.Status = monitoringv1.PodMonitorSpec{}, monitoringv1.ConfigResourceStatus{}
-	}
-	return in, nil
-}
-
-func slimPrometheusRule(in any) (any, error) {
-	if rule, ok := in.(*monitoringv1.PrometheusRule); ok {
-		slimChild(rule, &rule.ObjectMeta)
-		rule.Spec, rule.Status = monitoringv1.PrometheusRuleSpec{}, monitoringv1.ConfigResourceStatus{}
-	}
-	return in, nil
 }

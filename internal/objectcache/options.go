@@ -14,7 +14,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,53 +23,47 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// narrow returns the cache options of a kind of children.
-func narrow(transform toolscache.TransformFunc) cache.ByObject {
-	ours := labels.SelectorFromSet(labels.Set{wellknown.LabelManagedBy: wellknown.OperatorName})
-	return cache.ByObject{Label: ours, Transform: transform, UnsafeDisableDeepCopy: ptr.To(true)}
-}
-
 // CacheOptions returns the options of the cache. Of the kinds of children, the cache has only
 // objects with our label, and only the fields that are read, so foreign Pods and ConfigMaps cost no
 // memory. A read of a kind that no controller watches is an error and starts no informer. The cache
 // has no referenced ConfigMaps and Secrets (see pkg/reference). It has the objects of the
 // namespaces, or of all namespaces if there are none.
 func CacheOptions(namespaces ...string) cache.Options {
-	out := cache.Options{
+	ours := labels.SelectorFromSet(labels.Set{wellknown.LabelManagedBy: wellknown.OperatorName})
+	child := cache.ByObject{Label: ours, Transform: slim, UnsafeDisableDeepCopy: ptr.To(true)}
+	// Only slices of the operator: the slices of the EndpointSlice controller also have the labels of
+	// the Service.
+	slice := child
+	slice.Label = labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: wellknown.OperatorName})
+	options := cache.Options{
 		ReaderFailOnMissingInformer: true,
 		DefaultNamespaces:           byNamespace(namespaces),
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha2.NginxOperator{}:                {Transform: keepUnreadable(slimNginxOperator)},
-			&appsv1.ControllerRevision{}:             narrow(slimControllerRevision),
-			&appsv1.Deployment{}:                     narrow(slimDeployment),
-			&autoscalingv2.HorizontalPodAutoscaler{}: narrow(slimAutoscaler),
-			&appsv1.ReplicaSet{}:                     narrow(slimReplicaSet),
-			&corev1.ConfigMap{}:                      narrow(slimConfigMap),
-			&corev1.Pod{}:                            narrow(slimPod),
-			&corev1.Service{}:                        narrow(slimService),
-			// Only slices of the operator: the slices of the EndpointSlice controller also have the
-			// labels of the Service.
-			&discoveryv1.EndpointSlice{}: {
-				Label:                 labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: wellknown.OperatorName}),
-				Transform:             slimEndpointSlice,
-				UnsafeDisableDeepCopy: ptr.To(true),
-			},
-			&gatewayv1.HTTPRoute{}:          narrow(slimHTTPRoute),
-			&monitoringv1.PodMonitor{}:      narrow(slimPodMonitor),
-			&monitoringv1.PrometheusRule{}:  narrow(slimPrometheusRule),
-			&networkingv1.Ingress{}:         narrow(slimIngress),
-			&networkingv1.NetworkPolicy{}:   narrow(slimNetworkPolicy),
-			&policyv1.PodDisruptionBudget{}: narrow(slimPodDisruptionBudget),
+			&v1alpha2.NginxOperator{}:                {Transform: slim},
+			&appsv1.ControllerRevision{}:             child,
+			&appsv1.Deployment{}:                     child,
+			&appsv1.ReplicaSet{}:                     child,
+			&autoscalingv2.HorizontalPodAutoscaler{}: child,
+			&corev1.ConfigMap{}:                      child,
+			&corev1.Pod{}:                            child,
+			&corev1.Service{}:                        child,
+			&discoveryv1.EndpointSlice{}:             slice,
+			&gatewayv1.HTTPRoute{}:                   child,
+			&monitoringv1.PodMonitor{}:               child,
+			&monitoringv1.PrometheusRule{}:           child,
+			&networkingv1.Ingress{}:                  child,
+			&networkingv1.NetworkPolicy{}:            child,
+			&policyv1.PodDisruptionBudget{}:          child,
 		},
 	}
-	for kind, options := range out.ByObject {
-		out.ByObject[kind] = inNamespaces(options, namespaces)
+	for kind, byKind := range options.ByObject {
+		options.ByObject[kind] = inNamespaces(byKind, namespaces)
 	}
-	out.ByObject[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{
+	options.ByObject[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{
 		Field:                 fields.OneTermEqualSelector("metadata.name", wellknown.CRDName),
-		Transform:             slimCRD,
+		Transform:             slim,
 		UnsafeDisableDeepCopy: ptr.To(true),
 	}
-	return out
+	return options
 }

@@ -2,9 +2,8 @@ package objectcache
 
 import "sigs.k8s.io/controller-runtime/pkg/manager"
 
-// pendingManager adds its runnables to a manager only when start is called. A manager that has
-// started starts a controller as soon as it is added, and a builder adds the controller before its
-// watches. The controller would reconcile with empty caches.
+// pendingManager adds its runnables to a manager only when start is called. A builder adds a
+// controller before its watches, and a manager that has started would start it with empty caches.
 type pendingManager struct {
 	manager.Manager
 	runnables []manager.Runnable

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/internal/cached"
@@ -14,49 +15,40 @@ import (
 
 // slimReplicaSet keeps the number of the revision and the mounted ConfigMaps. If the ReplicaSet has
 // replicas, it also keeps the ports.
-func slimReplicaSet(in any) (any, error) {
-	replicaSet, ok := in.(*appsv1.ReplicaSet)
-	if !ok {
-		return in, nil
-	}
-	labels, annotations := selectorOf(replicaSet.Labels), numbersOf(replicaSet.Annotations)
-	identify(&replicaSet.ObjectMeta, controllerOf(&replicaSet.ObjectMeta))
-	replicaSet.Labels, replicaSet.Annotations = labels, annotations
+func slimReplicaSet(replicaSet *appsv1.ReplicaSet) {
+	identity := identityOf(&replicaSet.ObjectMeta)
+	identity.Labels = pick(replicaSet.Labels, maxName, selectors...)
+	identity.Annotations = pick(replicaSet.Annotations, maxNumberText, numbers...)
 	spec := appsv1.ReplicaSetSpec{Replicas: replicaSet.Spec.Replicas}
-	spec.Template.Spec.Volumes = slimVolumes(replicaSet.Spec.Template.Spec.Volumes)
+	template := replicaSet.Spec.Template
+	spec.Template.Spec.Volumes = slimVolumes(template.Spec.Volumes)
 	if ptr.Deref(spec.Replicas, 0) > 0 {
-		spec.Template.Annotations = servicePortsOf(replicaSet.Spec.Template.Annotations)
-		spec.Template.Spec.Containers = servingContainer(replicaSet.Spec.Template.Spec.Containers)
+		spec.Template.Annotations = pick(template.Annotations, wellknown.MaxServicePorts, wellknown.AnnotationServicePorts)
+		spec.Template.Spec.Containers = servingContainer(template.Spec.Containers)
 	}
-	replicaSet.Spec = spec
-	replicaSet.Status = appsv1.ReplicaSetStatus{}
-	return in, nil
+	*replicaSet = appsv1.ReplicaSet{ObjectMeta: identity, Spec: spec}
 }
 
 // slimPod keeps the ports of a Pod, whether the Pod can read Secrets, and the reasons why the Pod
 // is not ready: its conditions and the states of its containers.
-func slimPod(in any) (any, error) {
-	pod, ok := in.(*corev1.Pod)
-	if !ok {
-		return in, nil
-	}
-	labels, annotations := selectorOf(pod.Labels), servicePortsOf(pod.Annotations)
+func slimPod(pod *corev1.Pod) {
+	identity := identityOf(&pod.ObjectMeta)
+	identity.Labels = pick(pod.Labels, maxName, selectors...)
+	// This annotation has the container ports that have another number in the Service.
+	identity.Annotations = pick(pod.Annotations, wellknown.MaxServicePorts, wellknown.AnnotationServicePorts)
 	if cached.MaySeeSecrets(pod) {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[cached.AnnotationSecrets] = ""
+		metav1.SetMetaDataAnnotation(&identity, cached.AnnotationSecrets, "")
 	}
-	identify(&pod.ObjectMeta, controllerOf(&pod.ObjectMeta))
-	pod.Labels, pod.Annotations = labels, annotations
-	pod.Spec = corev1.PodSpec{Containers: servingContainer(pod.Spec.Containers)}
-	pod.Status = corev1.PodStatus{
-		Phase:                 pod.Status.Phase,
-		Conditions:            slimConditions(pod.Status.Conditions),
-		ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
-		InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
+	*pod = corev1.Pod{
+		ObjectMeta: identity,
+		Spec:       corev1.PodSpec{Containers: servingContainer(pod.Spec.Containers)},
+		Status: corev1.PodStatus{
+			Phase:                 pod.Status.Phase,
+			Conditions:            slimConditions(pod.Status.Conditions),
+			ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
+			InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
+		},
 	}
-	return in, nil
 }
 
 // slimConditions keeps whether a Pod is ready, and why it is not scheduled.
@@ -69,7 +61,7 @@ func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 		kept := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			kept.Reason, kept.Message = condition.Reason, condition.Message
-			cut(&kept.Reason, &kept.Message)
+			cut(maxText, &kept.Reason, &kept.Message)
 		}
 		out = append(out, kept)
 	}
@@ -83,7 +75,7 @@ func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus 
 			Name: status.Name, Image: status.Image, Ready: status.Ready, Started: status.Started, RestartCount: status.RestartCount,
 			State: slimState(status.State), LastTerminationState: slimState(status.LastTerminationState),
 		}
-		cut(&kept.Image)
+		cut(maxText, &kept.Image)
 		out = append(out, kept)
 	}
 	return out
@@ -98,13 +90,13 @@ func slimState(state corev1.ContainerState) corev1.ContainerState {
 	}
 	if waiting := state.Waiting; waiting != nil {
 		out.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason, Message: waiting.Message}
-		cut(&out.Waiting.Reason, &out.Waiting.Message)
+		cut(maxText, &out.Waiting.Reason, &out.Waiting.Message)
 	}
 	if ended := state.Terminated; ended != nil {
 		message := ended.Message
-		cut(&message)
+		cut(maxText, &message)
 		out.Terminated = &corev1.ContainerStateTerminated{ExitCode: ended.ExitCode, Reason: ended.Reason, Message: nginxlog.TellingLine(message)}
-		cut(&out.Terminated.Reason)
+		cut(maxText, &out.Terminated.Reason)
 	}
 	return out
 }
@@ -121,33 +113,4 @@ func servingContainer(containers []corev1.Container) []corev1.Container {
 		kept = append(kept, corev1.ContainerPort{Name: port.Name, ContainerPort: port.ContainerPort})
 	}
 	return []corev1.Container{{Name: wellknown.OperandContainer, Ports: kept}}
-}
-
-// servicePortsOf keeps the annotation with the container ports that have another number in the
-// Service.
-func servicePortsOf(annotations map[string]string) map[string]string {
-	return only(annotations, wellknown.AnnotationServicePorts, wellknown.MaxServicePorts)
-}
-
-// only keeps one annotation. It returns nil if the annotation does not exist, or if its value has
-// more bytes than the limit.
-func only(annotations map[string]string, key string, limit int) map[string]string {
-	value, found := annotations[key]
-	if !found || len(value) > limit {
-		return nil
-	}
-	return map[string]string{key: value}
-}
-
-// selectorOf keeps the labels that select the Pods of an instance and of a revision.
-func selectorOf(labels map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, key := range []string{
-		wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey,
-	} {
-		if value, found := labels[key]; found {
-			out[key] = value
-		}
-	}
-	return out
 }

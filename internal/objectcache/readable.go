@@ -1,13 +1,11 @@
 package objectcache
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -35,11 +33,15 @@ type lenientClient struct {
 }
 
 func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
-	scheme := newLenientScheme()
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperator"), &lenient{})
+	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperatorList"), &v1alpha2.NginxOperatorList{})
+	metav1.AddToGroupVersion(scheme, v1alpha2.GroupVersion)
+
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion = "/apis", &v1alpha2.GroupVersion
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	cfg.NegotiatedSerializer = newDirectly(scheme)
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	cfg.Wrap(lists.Wrap)
 	client, err := rest.RESTClientFor(cfg)
 	if err != nil {
@@ -48,65 +50,20 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, nil
 }
 
-func newLenientScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperator"), &lenient{})
-	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperatorList"), &v1alpha2.NginxOperatorList{})
-	metav1.AddToGroupVersion(scheme, v1alpha2.GroupVersion)
-	return scheme
-}
-
-func newDirectly(scheme *runtime.Scheme) directly {
-	return directly{serializer.NewCodecFactory(scheme).WithoutConversion()}
-}
-
-// directly is a serializer that decodes an object of a watch without an earlier search for its
-// kind. The search and the validation of the usual serializer take half of the time.
-type directly struct{ runtime.NegotiatedSerializer }
-
-// DecoderToVersion implements runtime.NegotiatedSerializer.
-func (d directly) DecoderToVersion(decoder runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
-	return directDecoder{d.NegotiatedSerializer.DecoderToVersion(decoder, version)}
-}
-
-type directDecoder struct{ runtime.Decoder }
-
-// beginning is the beginning of each NginxOperator that an API server sends: it sorts the fields of
-// custom resources.
-var beginning = []byte(`{"apiVersion":"` + v1alpha2.GroupVersion.String() + `","kind":"NginxOperator",`)
-
-// Decode implements runtime.Decoder. It decodes anything else, for example the Status of an error,
-// in the usual way.
-func (d directDecoder) Decode(
-	raw []byte, defaults *schema.GroupVersionKind, into runtime.Object,
-) (runtime.Object, *schema.GroupVersionKind, error) {
-	if into != nil || !bytes.HasPrefix(raw, beginning) {
-		return d.Decoder.Decode(raw, defaults, into)
-	}
-	kind := v1alpha2.GroupVersion.WithKind("NginxOperator")
-	return &lenient{*codec.ReadAlone(raw)}, &kind, nil
-}
-
-// oneByOne lists and watches NginxOperators.
-type oneByOne struct {
-	source *lenientClient
-	// namespace is the namespace of the objects, or "" for all namespaces.
-	namespace string
-}
-
-func (o *oneByOne) listWatch() *toolscache.ListWatch {
-	ask := func(options *metav1.ListOptions) *rest.Request {
-		return o.source.Get().NamespaceIfScoped(o.namespace, o.namespace != "").Resource("nginxoperators").
-			VersionedParams(options, o.source.parameters)
+// listWatch lists and watches the NginxOperators of the informer's namespace.
+func (c *lenientClient) listWatch(of *informer) *toolscache.ListWatch {
+	request := func(options *metav1.ListOptions) *rest.Request {
+		return c.Get().NamespaceIfScoped(of.namespace, of.namespace != "").Resource("nginxoperators").
+			VersionedParams(options, c.parameters)
 	}
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list := &v1alpha2.NginxOperatorList{}
-			return list, ask(&options).Do(ctx).Into(list)
+			return list, request(&options).Do(ctx).Into(list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch, options.AllowWatchBookmarks = true, true
-			events, err := ask(&options).Watch(ctx)
+			events, err := request(&options).Watch(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -118,22 +75,5 @@ func (o *oneByOne) listWatch() *toolscache.ListWatch {
 				return event, true
 			}), nil
 		},
-	}
-}
-
-// keepUnreadable restores the mark of an unreadable object, which the inner transform removes with
-// the annotations.
-func keepUnreadable(transform toolscache.TransformFunc) toolscache.TransformFunc {
-	return func(in any) (any, error) {
-		object, ok := in.(*v1alpha2.NginxOperator)
-		if !ok {
-			return transform(in)
-		}
-		why, unreadable := codec.Unreadable(object)
-		out, err := transform(in)
-		if unreadable {
-			codec.MarkUnreadable(object, why)
-		}
-		return out, err
 	}
 }

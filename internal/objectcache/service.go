@@ -1,8 +1,6 @@
 package objectcache
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -10,39 +8,27 @@ import (
 )
 
 // slimService keeps the names and numbers of the ports, and the addresses of the load balancer.
-func slimService(in any) (any, error) {
-	if service, ok := in.(*corev1.Service); ok {
-		slimChild(service, &service.ObjectMeta)
-		var ports []corev1.ServicePort
-		for _, port := range service.Spec.Ports[:min(len(service.Spec.Ports), maxPorts)] {
-			protocol := port.AppProtocol
-			if protocol != nil && len(*protocol) > maxName {
-				protocol = nil
-			}
-			ports = append(ports, corev1.ServicePort{Name: port.Name, Port: port.Port, NodePort: port.NodePort, AppProtocol: protocol})
+func slimService(service *corev1.Service) {
+	slimChild(service)
+	spec := corev1.ServiceSpec{}
+	for _, port := range service.Spec.Ports[:min(len(service.Spec.Ports), maxPorts)] {
+		kept := corev1.ServicePort{Name: port.Name, Port: port.Port, NodePort: port.NodePort}
+		if port.AppProtocol != nil && len(*port.AppProtocol) <= maxName {
+			kept.AppProtocol = port.AppProtocol
 		}
-		ingress := cached.BalancerAddresses(service)
-		spec := corev1.ServiceSpec{Ports: slices.Clip(ports)}
-		if ingress != nil {
-			spec.Type = corev1.ServiceTypeLoadBalancer
-		}
-		service.Spec, service.Status = spec, corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: ingress}}
+		spec.Ports = append(spec.Ports, kept)
 	}
-	return in, nil
+	addresses := cached.BalancerAddresses(service)
+	if addresses != nil {
+		spec.Type = corev1.ServiceTypeLoadBalancer
+	}
+	service.Spec, service.Status = spec, corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: addresses}}
 }
 
 // slimEndpointSlice keeps the ports and the name of the Service.
-func slimEndpointSlice(in any) (any, error) {
-	if slice, ok := in.(*discoveryv1.EndpointSlice); ok {
-		labels := map[string]string{}
-		for _, key := range []string{discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy} {
-			if value, found := slice.Labels[key]; found {
-				labels[key] = value
-			}
-		}
-		slimChild(slice, &slice.ObjectMeta)
-		slice.Labels = labels
-		slice.Endpoints, slice.Ports = nil, slices.Clip(slice.Ports[:min(len(slice.Ports), maxPorts)])
-	}
-	return in, nil
+func slimEndpointSlice(slice *discoveryv1.EndpointSlice) {
+	labels := pick(slice.Labels, maxName, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy)
+	slimChild(slice)
+	slice.Labels = labels
+	slice.Endpoints, slice.Ports = nil, slice.Ports[:min(len(slice.Ports), maxPorts)]
 }

@@ -3,27 +3,58 @@ package objectcache
 import (
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// The functions slim* remove the fields that no reader uses from an object before it enters the
-// cache. Any client can create objects with our labels, so the cost of each function is at most
-// proportional to the size of the object, the result is bounded, and no function interprets the
-// content of an object. The functions return other types unchanged, because the cache also passes
-// tombstones.
+// slim is the transform of the cache. It removes the fields that no reader uses. Any client can
+// create objects with our labels, so the cost for each kind is at most proportional to the size of
+// the object, the result is bounded, and no content is interpreted. It returns other types
+// unchanged, because the cache also passes tombstones.
+func slim(in any) (any, error) {
+	switch object := in.(type) {
+	case *v1alpha2.NginxOperator:
+		slimNginxOperator(object)
+	case *apiextensionsv1.CustomResourceDefinition:
+		slimCRD(object)
+	case *appsv1.ControllerRevision:
+		slimControllerRevision(object)
+	case *appsv1.Deployment:
+		slimDeployment(object)
+	case *appsv1.ReplicaSet:
+		slimReplicaSet(object)
+	case *corev1.Pod:
+		slimPod(object)
+	case *corev1.Service:
+		slimService(object)
+	case *discoveryv1.EndpointSlice:
+		slimEndpointSlice(object)
+	case *gatewayv1.HTTPRoute:
+		slimHTTPRoute(object)
+	case *networkingv1.Ingress:
+		slimIngress(object)
+	case client.Object:
+		slimOther(object)
+	}
+	return in, nil
+}
 
 const (
 	// maxText is the maximum length of a container message that a kubelet writes, in bytes.
 	maxText = 4096
-	// maxConditions and maxContainers exceed the numbers in the operator's own Pods, and bound
-	// foreign Pods.
+	// maxConditions and maxContainers exceed the numbers in the operator's own Pods.
 	maxConditions = 16
 	maxContainers = 32
 	// maxName and maxUID bound the fields of an owner reference.
@@ -31,46 +62,56 @@ const (
 	maxUID  = 64
 	// maxNumberText is enough for two numbers with their names, or a hash.
 	maxNumberText = 64
-	// maxPorts is the maximum number of ports of one object. An instance has 16 plain ports, 16
-	// ports with a certificate, and one for probes. During a rollout it can have the ports of two
-	// declarations.
+	// maxPorts is the maximum number of ports of one object. An instance has up to 33 ports, and
+	// during a rollout those of two declarations.
 	maxPorts = 66
 )
 
-// numbersOf returns the annotations that the operator reads, or nil if there are none.
-func numbersOf(annotations map[string]string) map[string]string {
-	var out map[string]string
-	for _, key := range []string{
-		wellknown.AnnotationReplicas, wellknown.AnnotationContent, wellknown.AnnotationRevision, wellknown.AnnotationChange,
-	} {
-		if value, found := annotations[key]; found && len(value) <= maxNumberText {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[key] = value
+// numbers are the annotations that the operator reads.
+var numbers = []string{
+	wellknown.AnnotationReplicas, wellknown.AnnotationContent, wellknown.AnnotationRevision, wellknown.AnnotationChange,
+}
+
+// selectors are the labels that select the Pods of an instance and of a revision.
+var selectors = []string{
+	wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey,
+}
+
+// pick returns the entries with these keys whose values have no more bytes than the limit, or nil if
+// there are none.
+func pick(from map[string]string, limit int, keys ...string) map[string]string {
+	var picked map[string]string
+	for _, key := range keys {
+		value, exists := from[key]
+		if !exists || len(value) > limit {
+			continue
 		}
+		if picked == nil {
+			picked = map[string]string{}
+		}
+		picked[key] = value
 	}
-	return out
+	return picked
 }
 
 // slimChild reduces the metadata of a child to its identity and a fingerprint of the whole child. A
 // reconcile detects a changed child by the fingerprint, so call slimChild before removing other
 // fields. An object that no NginxOperator controls is not a child and gets no fingerprint.
-func slimChild(child client.Object, meta *metav1.ObjectMeta) {
-	owners := controllerOf(meta)
-	if isOurs(owners) {
+func slimChild(child client.Object) {
+	meta := metaOf(child)
+	identity := identityOf(meta)
+	if isOurs(identity.OwnerReferences) {
 		apply.Stamp(child)
+		identity.SelfLink = meta.SelfLink
 	}
-	stamp := child.GetSelfLink()
-	identify(meta, owners)
-	child.SetSelfLink(stamp)
+	*meta = identity
 }
 
-// identify reduces the metadata to the fields that identify the object.
-func identify(meta *metav1.ObjectMeta, owners []metav1.OwnerReference) {
-	*meta = metav1.ObjectMeta{
+// identityOf returns the metadata that identify the object.
+func identityOf(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
-		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp, OwnerReferences: owners,
+		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp, OwnerReferences: controllerOf(meta),
 	}
 }
 
@@ -81,13 +122,10 @@ func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 	if owner == nil || max(len(owner.APIVersion), len(owner.Kind), len(owner.Name)) > maxName || len(owner.UID) > maxUID {
 		return nil
 	}
-	out := metav1.OwnerReference{
-		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: isController,
-	}
-	return []metav1.OwnerReference{out}
+	return []metav1.OwnerReference{{
+		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),
+	}}
 }
-
-var isController = ptr.To(true)
 
 // isOurs reports whether the controller is an NginxOperator, of any version.
 func isOurs(owners []metav1.OwnerReference) bool {
@@ -99,9 +137,7 @@ func isOurs(owners []metav1.OwnerReference) bool {
 }
 
 // cut truncates strings, and releases the memory of the rest.
-func cut(texts ...*string) { cutTo(maxText, texts...) }
-
-func cutTo(limit int, texts ...*string) {
+func cut(limit int, texts ...*string) {
 	for _, text := range texts {
 		if len(*text) > limit {
 			*text = strings.Clone(strings.ToValidUTF8((*text)[:limit], ""))

@@ -2,6 +2,7 @@ package objectcache
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,11 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -88,7 +87,7 @@ func TestTransforms(t *testing.T) {
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}},
 		}
 	}
-	slim := func(owner metav1.OwnerReference, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
+	cachedMeta := func(owner metav1.OwnerReference, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		owner.BlockOwnerDeletion = nil
 		out := metav1.ObjectMeta{
 			Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 2, OwnerReferences: []metav1.OwnerReference{owner},
@@ -120,12 +119,11 @@ func TestTransforms(t *testing.T) {
 	numbered := metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80"}}
 	podLabels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "h", wellknown.LabelInstance: "web"}
 	for name, test := range map[string]struct {
-		transform cache.TransformFunc
-		in, want  client.Object
-		stamped   bool
+		in, want client.Object
+		stamped  bool
 	}{
 		"NginxOperator": {
-			slimNginxOperator, &v1alpha2.NginxOperator{
+			&v1alpha2.NginxOperator{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: "shop", Name: "web", UID: "u", Generation: 2, ResourceVersion: "7",
 					Annotations: map[string]string{"theirs": "{}", wellknown.AnnotationV1alpha2Unreadable: "{"},
@@ -150,51 +148,44 @@ func TestTransforms(t *testing.T) {
 			}, false,
 		},
 		"canary": {
-			slimNginxOperator,
 			&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.LabelCanary: "true", "theirs": "1"}}},
 			&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.LabelCanary: "true"}}}, false,
 		},
 		"no canary": {
-			slimNginxOperator, &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.LabelCanary: "yes"}}},
+			&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{wellknown.LabelCanary: "yes"}}},
 			&v1alpha2.NginxOperator{}, false,
 		},
 		"Service": {
-			slimService, &corev1.Service{ObjectMeta: meta(controller), Spec: corev1.ServiceSpec{Type: "ClusterIP"}},
-			&corev1.Service{ObjectMeta: slim(controller)}, true,
-		},
-		"Service of another's": {
-			slimService, &corev1.Service{ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Type: "ClusterIP"}},
-			&corev1.Service{ObjectMeta: slim(foreign)}, false,
-		},
-		"Service of nobody's": {
-			slimService, &corev1.Service{ObjectMeta: meta(uncontrolled)},
-			&corev1.Service{ObjectMeta: slim(uncontrolled, func(m *metav1.ObjectMeta) { m.OwnerReferences = nil })}, false,
+			&corev1.Service{ObjectMeta: meta(controller), Spec: corev1.ServiceSpec{Type: "ClusterIP"}},
+			&corev1.Service{ObjectMeta: cachedMeta(controller)}, true,
 		},
 		"ConfigMap": {
-			slimConfigMap, &corev1.ConfigMap{ObjectMeta: meta(controller), Data: map[string]string{"k": "v"}},
-			&corev1.ConfigMap{ObjectMeta: slim(controller)}, true,
+			&corev1.ConfigMap{ObjectMeta: meta(controller), Data: map[string]string{"k": "v"}},
+			&corev1.ConfigMap{ObjectMeta: cachedMeta(controller)}, true,
+		},
+		"PodMonitor": {
+			&monitoringv1.PodMonitor{
+				TypeMeta: metav1.TypeMeta{Kind: "PodMonitor"}, ObjectMeta: meta(controller), Spec: monitoringv1.PodMonitorSpec{JobLabel: "a"},
+				Status: monitoringv1.ConfigResourceStatus{Bindings: make([]monitoringv1.WorkloadBinding, 1)},
+			},
+			&monitoringv1.PodMonitor{ObjectMeta: cachedMeta(controller)}, true,
+		},
+		"Service of another's": {
+			&corev1.Service{ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Type: "ClusterIP"}},
+			&corev1.Service{ObjectMeta: cachedMeta(foreign)}, false,
+		},
+		"Service of nobody's": {
+			&corev1.Service{ObjectMeta: meta(uncontrolled)},
+			&corev1.Service{ObjectMeta: cachedMeta(uncontrolled, func(m *metav1.ObjectMeta) { m.OwnerReferences = nil })}, false,
 		},
 		"ControllerRevision": {
-			slimControllerRevision, &appsv1.ControllerRevision{
+			&appsv1.ControllerRevision{
 				ObjectMeta: meta(controller), Revision: 3, Data: apiruntime.RawExtension{Raw: []byte(`{"spec":{}}`)},
 			},
-			&appsv1.ControllerRevision{ObjectMeta: slim(controller), Revision: 3}, true,
-		},
-		"NetworkPolicy": {
-			slimNetworkPolicy, &networkingv1.NetworkPolicy{
-				ObjectMeta: meta(controller), Spec: networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{"Ingress"}},
-			},
-			&networkingv1.NetworkPolicy{ObjectMeta: slim(controller)}, true,
-		},
-		"HorizontalPodAutoscaler": {
-			slimAutoscaler, &autoscalingv2.HorizontalPodAutoscaler{
-				ObjectMeta: meta(controller), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 3},
-				Status: autoscalingv2.HorizontalPodAutoscalerStatus{CurrentReplicas: 1},
-			},
-			&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: slim(controller)}, true,
+			&appsv1.ControllerRevision{ObjectMeta: cachedMeta(controller), Revision: 3}, true,
 		},
 		"Ingress": {
-			slimIngress, &networkingv1.Ingress{
+			&networkingv1.Ingress{
 				ObjectMeta: meta(controller), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
 					Host: "a.example.com", IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
 						Paths: []networkingv1.HTTPIngressPath{{Path: "/", Backend: *backendOn(8080)}},
@@ -207,7 +198,7 @@ func TestTransforms(t *testing.T) {
 				}},
 			},
 			&networkingv1.Ingress{
-				ObjectMeta: slim(controller), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
+				ObjectMeta: cachedMeta(controller), Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
 					IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
 						Paths: []networkingv1.HTTPIngressPath{{Backend: *backendOn(8080)}},
 					}},
@@ -219,7 +210,7 @@ func TestTransforms(t *testing.T) {
 			}, true,
 		},
 		"HTTPRoute": {
-			slimHTTPRoute, &gatewayv1.HTTPRoute{
+			&gatewayv1.HTTPRoute{
 				ObjectMeta: meta(controller), Spec: gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{"a.example.com"}, Rules: ruleTo(8080)},
 				Status: gatewayv1.HTTPRouteStatus{RouteStatus: gatewayv1.RouteStatus{Parents: slices.Concat(
 					[]gatewayv1.RouteParentStatus{
@@ -239,7 +230,7 @@ func TestTransforms(t *testing.T) {
 					}}, 100))}},
 			},
 			&gatewayv1.HTTPRoute{
-				ObjectMeta: slim(controller), Spec: gatewayv1.HTTPRouteSpec{Rules: ruleTo(8080)},
+				ObjectMeta: cachedMeta(controller), Spec: gatewayv1.HTTPRouteSpec{Rules: ruleTo(8080)},
 				Status: gatewayv1.HTTPRouteStatus{RouteStatus: gatewayv1.RouteStatus{Parents: slices.Repeat([]gatewayv1.RouteParentStatus{{
 					ParentRef: gatewayv1.ParentReference{Name: "public"},
 					Conditions: []metav1.Condition{
@@ -248,28 +239,8 @@ func TestTransforms(t *testing.T) {
 				}}, maxParents)}},
 			}, true,
 		},
-		"PodMonitor": {
-			slimPodMonitor, &monitoringv1.PodMonitor{
-				ObjectMeta: meta(controller), Spec: monitoringv1.PodMonitorSpec{JobLabel: "a"},
-				Status: monitoringv1.ConfigResourceStatus{Bindings: make([]monitoringv1.WorkloadBinding, 1)},
-			},
-			&monitoringv1.PodMonitor{ObjectMeta: slim(controller)}, true,
-		},
-		"PrometheusRule": {
-			slimPrometheusRule, &monitoringv1.PrometheusRule{
-				ObjectMeta: meta(controller), Spec: monitoringv1.PrometheusRuleSpec{Groups: make([]monitoringv1.RuleGroup, 1)},
-				Status: monitoringv1.ConfigResourceStatus{Bindings: make([]monitoringv1.WorkloadBinding, 1)},
-			},
-			&monitoringv1.PrometheusRule{ObjectMeta: slim(controller)}, true,
-		},
-		"PodDisruptionBudget": {
-			slimPodDisruptionBudget, &policyv1.PodDisruptionBudget{
-				ObjectMeta: meta(controller), Status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1},
-			},
-			&policyv1.PodDisruptionBudget{ObjectMeta: slim(controller)}, true,
-		},
 		"Deployment": {
-			slimDeployment, &appsv1.Deployment{
+			&appsv1.Deployment{
 				ObjectMeta: meta(controller),
 				Spec: appsv1.DeploymentSpec{
 					Replicas: ptr.To[int32](2), RevisionHistoryLimit: ptr.To[int32](3),
@@ -278,7 +249,7 @@ func TestTransforms(t *testing.T) {
 				Status: appsv1.DeploymentStatus{Replicas: 1, Conditions: progressing(maxText + 1)},
 			},
 			&appsv1.Deployment{
-				ObjectMeta: slim(controller, replicas),
+				ObjectMeta: cachedMeta(controller, replicas),
 				Spec: appsv1.DeploymentSpec{
 					Replicas: ptr.To[int32](2), Template: annotated(map[string]string{wellknown.AnnotationCertificates: "hash"}),
 				},
@@ -286,7 +257,7 @@ func TestTransforms(t *testing.T) {
 			}, true,
 		},
 		"ReplicaSet": {
-			slimReplicaSet, &appsv1.ReplicaSet{
+			&appsv1.ReplicaSet{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-h", Labels: podLabels, Annotations: map[string]string{"a": "1"}},
 				Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 					Volumes:    []corev1.Volume{configMapVolume("config", "web-1"), {Name: "tmp"}, projectedVolume("web-2", secret)},
@@ -301,7 +272,7 @@ func TestTransforms(t *testing.T) {
 			}, false,
 		},
 		"Pod": {
-			slimPod, &corev1.Pod{
+			&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
 					Name: "web-h-1", Labels: map[string]string{"theirs": "1", wellknown.LabelInstance: "web"}, Finalizers: []string{"f"},
 				},
@@ -339,63 +310,57 @@ func TestTransforms(t *testing.T) {
 			}, false,
 		},
 		"Pod with files of Secrets": {
-			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationFiles: "1", "theirs": "{}"}}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{cached.AnnotationSecrets: ""}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wellknown.AnnotationFiles: "1", "theirs": "{}"}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{cached.AnnotationSecrets: ""}}},
 			false,
 		},
 		"ports of a Service": {
-			slimService, &corev1.Service{ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
+			&corev1.Service{ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
 				{Name: "web", Port: 80, NodePort: 30080, AppProtocol: ptr.To("http"), TargetPort: intstr.FromString("http")},
 			}}},
-			&corev1.Service{ObjectMeta: slim(foreign), Spec: corev1.ServiceSpec{
+			&corev1.Service{ObjectMeta: cachedMeta(foreign), Spec: corev1.ServiceSpec{
 				Ports: []corev1.ServicePort{{Name: "web", Port: 80, NodePort: 30080, AppProtocol: ptr.To("http")}},
 			}}, false,
 		},
 		"load balancer": {
-			slimService, &corev1.Service{
+			&corev1.Service{
 				ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Type: "LoadBalancer"},
 				Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: append([]corev1.LoadBalancerIngress{
 					{IP: "192.0.2.1", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}, {Hostname: strings.Repeat("x", maxName+1)},
 				}, slices.Repeat([]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}, 100)...)}},
 			},
 			&corev1.Service{
-				ObjectMeta: slim(foreign), Spec: corev1.ServiceSpec{Type: "LoadBalancer"},
+				ObjectMeta: cachedMeta(foreign), Spec: corev1.ServiceSpec{Type: "LoadBalancer"},
 				Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: append([]corev1.LoadBalancerIngress{
 					{IP: "192.0.2.1"},
 				}, slices.Repeat([]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}, 16-2)...)}},
 			}, false,
 		},
 		"addresses of what is no load balancer any more": {
-			slimService, &corev1.Service{
+			&corev1.Service{
 				ObjectMeta: meta(foreign), Spec: corev1.ServiceSpec{Type: "NodePort"},
 				Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}}},
 			},
-			&corev1.Service{ObjectMeta: slim(foreign)}, false,
-		},
-		"numbers of the Service on a Pod": {
-			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80", "theirs": "1"},
-			}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80"},
-			}}, false,
+			&corev1.Service{ObjectMeta: cachedMeta(foreign)}, false,
 		},
 		"too many numbers of the Service on a Pod": {
-			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: strings.Repeat("x", wellknown.MaxServicePorts+1)},
 			}},
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}}, false,
 		},
 		"ports of a Pod": {
-			slimPod, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Labels: podLabels, Annotations: map[string]string{wellknown.AnnotationServicePorts: "http=80", "theirs": "1"},
+			}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 				{Name: "exporter", Ports: manyPorts(1)}, {Name: "nginx", Image: "nginx:1", Ports: manyPorts(100)},
 			}}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: corev1.PodSpec{
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: numbered.Annotations}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "nginx", Ports: manyPorts(maxPorts)}},
 			}}, false,
 		},
 		"ReplicaSet that wants Pods": {
-			slimReplicaSet, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: appsv1.ReplicaSetSpec{
+			&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: appsv1.ReplicaSetSpec{
 				Replicas: ptr.To[int32](2), Template: corev1.PodTemplateSpec{ObjectMeta: numbered, Spec: corev1.PodSpec{
 					Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1", Ports: manyPorts(2)}},
 				}},
@@ -407,7 +372,7 @@ func TestTransforms(t *testing.T) {
 			}}, false,
 		},
 		"EndpointSlice": {
-			slimEndpointSlice, &discoveryv1.EndpointSlice{
+			&discoveryv1.EndpointSlice{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-a", Labels: map[string]string{
 					discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: wellknown.OperatorName, "theirs": "1",
 				}},
@@ -424,8 +389,7 @@ func TestTransforms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var stamp string
 			for range 2 {
-				out, err := test.transform(test.in)
-				if err != nil || out != any(test.in) {
+				if out, err := slim(test.in); err != nil || out != any(test.in) {
 					t.Fatal(out, err)
 				}
 				if now := test.in.GetSelfLink(); (now != "") != test.stamped || stamp != "" && now != stamp {
@@ -438,10 +402,10 @@ func TestTransforms(t *testing.T) {
 				}
 			}
 		})
-		tombstone := cache.DeletedFinalStateUnknown{Key: "k"}
-		if out, err := test.transform(tombstone); err != nil || out != any(tombstone) {
-			t.Errorf("%s: of a tombstone came %v, %v", name, out, err)
-		}
+	}
+	tombstone := cache.DeletedFinalStateUnknown{Key: "k"}
+	if out, err := slim(tombstone); err != nil || out != any(tombstone) {
+		t.Errorf("of a tombstone came %v, %v", out, err)
 	}
 }
 
@@ -470,43 +434,30 @@ func hugeMeta(i int) metav1.ObjectMeta {
 	}
 }
 
-// hugeKind is a kind with its transform and a function that returns the largest objects that the
-// operator treats as its own.
-type hugeKind struct {
-	transform cache.TransformFunc
-	object    func(i int) any
-}
-
 // annotated returns a Pod template with annotations.
 func annotated(annotations map[string]string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 }
 
-func hugeKinds() map[string]hugeKind {
+// hugeKinds returns functions that return the largest objects that the operator treats as its own.
+func hugeKinds() map[string]func(i int) client.Object {
 	containers := make([]corev1.ContainerStatus, 5_000)
 	volumes := make([]corev1.Volume, 5_000)
 	for i := range containers {
 		containers[i].Name, containers[i].Image = fmt.Sprint("container-", i), "nginx"
 		volumes[i].ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: fmt.Sprint("volume-", i)}}
 	}
-	return map[string]hugeKind{
-		"NginxOperator": {keepUnreadable(slimNginxOperator), func(i int) any {
+	kinds := map[string]func(i int) client.Object{
+		"NginxOperator": func(i int) client.Object {
 			object := &v1alpha2.NginxOperator{ObjectMeta: hugeMeta(i)}
 			object.Spec.Config = &v1alpha2.Config{Inline: strings.Repeat("x", 200_000)}
 			object.Status.BlockedBy = slices.Repeat([]v1alpha2.Blocker{{Reason: "InvalidReference", Message: strings.Repeat("x", 1024)}}, 64)
 			return object
-		}},
-		"ConfigMap": {slimConfigMap, func(i int) any {
+		},
+		"ConfigMap": func(i int) client.Object {
 			return &corev1.ConfigMap{ObjectMeta: hugeMeta(i), Data: map[string]string{"k": strings.Repeat("x", 1<<20)}}
-		}},
-		"Service":            {slimService, func(i int) any { return &corev1.Service{ObjectMeta: hugeMeta(i)} }},
-		"ControllerRevision": {slimControllerRevision, func(i int) any { return &appsv1.ControllerRevision{ObjectMeta: hugeMeta(i)} }},
-		"NetworkPolicy":      {slimNetworkPolicy, func(i int) any { return &networkingv1.NetworkPolicy{ObjectMeta: hugeMeta(i)} }},
-		"HorizontalPodAutoscaler": {slimAutoscaler, func(i int) any {
-			return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: hugeMeta(i)}
-		}},
-		"Ingress": {slimIngress, func(i int) any { return &networkingv1.Ingress{ObjectMeta: hugeMeta(i)} }},
-		"HTTPRoute": {slimHTTPRoute, func(i int) any {
+		},
+		"HTTPRoute": func(i int) client.Object {
 			said := metav1.Condition{Type: "Accepted", Reason: strings.Repeat("x", 1024), Message: strings.Repeat("x", 32<<10)}
 			route := &gatewayv1.HTTPRoute{ObjectMeta: hugeMeta(i)}
 			for j := range 1_000 {
@@ -516,23 +467,31 @@ func hugeKinds() map[string]hugeKind {
 				})
 			}
 			return route
-		}},
-		"PodMonitor":          {slimPodMonitor, func(i int) any { return &monitoringv1.PodMonitor{ObjectMeta: hugeMeta(i)} }},
-		"PrometheusRule":      {slimPrometheusRule, func(i int) any { return &monitoringv1.PrometheusRule{ObjectMeta: hugeMeta(i)} }},
-		"PodDisruptionBudget": {slimPodDisruptionBudget, func(i int) any { return &policyv1.PodDisruptionBudget{ObjectMeta: hugeMeta(i)} }},
-		"Deployment": {slimDeployment, func(i int) any {
+		},
+		"Deployment": func(i int) client.Object {
 			template := corev1.PodTemplateSpec{ObjectMeta: hugeMeta(i)}
 			return &appsv1.Deployment{ObjectMeta: hugeMeta(i), Spec: appsv1.DeploymentSpec{Template: template}}
-		}},
-		"ReplicaSet": {slimReplicaSet, func(i int) any {
+		},
+		"ReplicaSet": func(i int) client.Object {
 			template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: volumes}}
 			return &appsv1.ReplicaSet{ObjectMeta: hugeMeta(i), Spec: appsv1.ReplicaSetSpec{Template: template}}
-		}},
-		"Pod": {slimPod, func(i int) any {
+		},
+		"Pod": func(i int) client.Object {
 			status := corev1.PodStatus{ContainerStatuses: slices.Clone(containers), InitContainerStatuses: slices.Clone(containers)}
 			return &corev1.Pod{ObjectMeta: hugeMeta(i), Status: status}
-		}},
+		},
 	}
+	for kind := range CacheOptions().ByObject {
+		name := reflect.TypeOf(kind).Elem().Name()
+		if _, exists := kinds[name]; !exists && name != "CustomResourceDefinition" {
+			kinds[name] = func(i int) client.Object {
+				object := kind.DeepCopyObject().(client.Object)
+				*metaOf(object) = hugeMeta(i)
+				return object
+			}
+		}
+	}
+	return kinds
 }
 
 // TestTransformsAreBounded verifies that the cache keeps almost nothing of the largest objects that
@@ -545,7 +504,7 @@ func TestTransformsAreBounded(t *testing.T) {
 		// time with the race detector and next to other tests.
 		maxTime = 2 * time.Second
 	)
-	for name, test := range hugeKinds() {
+	for name, newObject := range hugeKinds() {
 		t.Run(name, func(t *testing.T) {
 			quickest := time.Hour
 			kept := make([]any, 0, objects+1)
@@ -554,13 +513,9 @@ func TestTransformsAreBounded(t *testing.T) {
 				if i == 1 { // encoders remember the types of the first one
 					before = heap()
 				}
-				object := test.object(i)
+				object := newObject(i)
 				began := time.Now()
-				out, err := test.transform(object)
-				if err != nil {
-					t.Fatal(err)
-				}
-				stored, err := References(nil).bounded(func(in any) (any, error) { return in, nil })(out)
+				stored, err := References(nil).bounded(slim)(object)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -21,9 +20,8 @@ import (
 	"github.com/example/nginx-operator/internal/codec"
 )
 
-// maxWhole is the maximum number of objects of a list that are read from the API server. The
-// operator's own children are so large only in exceptional cases, and any client can create objects
-// with our labels.
+// maxWhole is the maximum number of objects of a list that are read from the API server. Few of the
+// operator's own children are so large, and any client can create objects with our labels.
 const maxWhole = 32
 
 // whole is a client that reads an object from the API server if the cache has only a part of it.
@@ -86,10 +84,8 @@ func (w whole) complete(ctx context.Context, key client.ObjectKey, part client.O
 	if err != nil {
 		return err
 	}
-	for _, transform := range transforms() {
-		if _, err := transform(read); err != nil {
-			return err
-		}
+	if _, err := slim(read); err != nil {
+		return err
 	}
 	reflect.ValueOf(part).Elem().Set(reflect.ValueOf(read).Elem())
 	return nil
@@ -122,13 +118,4 @@ func (w whole) read(ctx context.Context, key client.ObjectKey, part client.Objec
 		return nil, cmp.Or(err, error(apierrors.NewNotFound(kind.GroupVersion().WithResource(kind.Kind).GroupResource(), key.Name)))
 	}
 	return items[0].(client.Object), nil
-}
-
-// transforms returns the transforms of all kinds. Each returns objects of other kinds unchanged.
-func transforms() []toolscache.TransformFunc {
-	return []toolscache.TransformFunc{
-		keepUnreadable(slimNginxOperator), slimControllerRevision, slimDeployment, slimAutoscaler, slimReplicaSet, slimConfigMap, slimPod,
-		slimService, slimEndpointSlice, slimIngress, slimNetworkPolicy, slimPodDisruptionBudget, slimHTTPRoute, slimPodMonitor,
-		slimPrometheusRule,
-	}
 }

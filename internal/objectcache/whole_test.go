@@ -30,14 +30,7 @@ import (
 // storedForm returns the object that the cache has of an object.
 func storedForm[T client.Object](t *testing.T, object T) T {
 	t.Helper()
-	stored, err := References(nil).bounded(func(in any) (any, error) {
-		for _, transform := range transforms() {
-			if _, err := transform(in); err != nil {
-				return nil, err
-			}
-		}
-		return in, nil
-	})(object)
+	stored, err := References(nil).bounded(slim)(object)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,20 +1,21 @@
 // Package access keeps the operator working in all other watched namespaces while it lacks a
 // permission in one of them.
 //
-// A cache waits for the first list of each kind in each namespace, and the administrator of a
-// namespace can delete the RoleBinding at any time. Therefore a list that is denied is an empty
-// list here, and no object of its namespace is reconciled until all lists and watches of the
-// namespace are permitted again. For the reasons, see docs/adr/0047-watch-namespaces.md.
+// A cache waits for the first list of each kind in each namespace. Therefore a list that is denied
+// is an empty list here, and no object of its namespace is reconciled until all lists and watches of
+// the namespace are permitted again. For the reasons, see docs/adr/0047-watch-namespaces.md.
 package access
 
 import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -33,23 +34,22 @@ var errLost = errors.New("a permission in the namespace is missing")
 // pointer is for an operator that watches all namespaces: its ClusterRoleBinding belongs to the
 // administrator of the cluster.
 type Namespaces struct {
-	log             logr.Logger
-	remedy          string
-	probe, deferral time.Duration
+	log    logr.Logger
+	remedy string
 
 	mu sync.Mutex
 	// sources has the sources of each namespace.
-	sources map[string]map[*source]struct{}
+	sources map[string][]*source
 	// running has the reconciles of each namespace.
-	running map[string]map[*context.CancelCauseFunc]struct{}
+	running map[string]sets.Set[*context.CancelCauseFunc]
 }
 
 // New returns Namespaces without sources. They log the remedy with each namespace that is not
 // usable.
 func New(log logr.Logger, remedy string) *Namespaces {
 	return &Namespaces{
-		log: log, remedy: remedy, probe: probeInterval, deferral: deferral,
-		sources: map[string]map[*source]struct{}{}, running: map[string]map[*context.CancelCauseFunc]struct{}{},
+		log: log, remedy: remedy,
+		sources: map[string][]*source{}, running: map[string]sets.Set[*context.CancelCauseFunc]{},
 	}
 }
 
@@ -66,12 +66,7 @@ func (n *Namespaces) Usable(namespace string) bool {
 
 // usable is Usable. The caller holds the lock.
 func (n *Namespaces) usable(namespace string) bool {
-	for source := range n.sources[namespace] {
-		if !source.usable() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.sources[namespace], func(s *source) bool { return !s.usable() })
 }
 
 // Guard returns a reconciler that defers the requests of namespaces that are not usable. A
@@ -84,12 +79,12 @@ func (n *Namespaces) Guard(inner reconcile.Reconciler) reconcile.Reconciler {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if !n.enter(request.Namespace, &cancel) {
-			return reconcile.Result{RequeueAfter: spread(n.deferral)}, nil
+			return reconcile.Result{RequeueAfter: spread(deferral)}, nil
 		}
 		defer n.leave(request.Namespace, &cancel)
 		result, err := inner.Reconcile(ctx, request)
 		if errors.Is(context.Cause(ctx), errLost) {
-			return reconcile.Result{RequeueAfter: spread(n.deferral)}, nil
+			return reconcile.Result{RequeueAfter: spread(deferral)}, nil
 		}
 		return result, err
 	})
@@ -103,16 +98,16 @@ func (n *Namespaces) enter(namespace string, cancel *context.CancelCauseFunc) bo
 		return false
 	}
 	if n.running[namespace] == nil {
-		n.running[namespace] = map[*context.CancelCauseFunc]struct{}{}
+		n.running[namespace] = sets.Set[*context.CancelCauseFunc]{}
 	}
-	n.running[namespace][cancel] = struct{}{}
+	n.running[namespace].Insert(cancel)
 	return true
 }
 
 func (n *Namespaces) leave(namespace string, cancel *context.CancelCauseFunc) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.running[namespace], cancel)
+	n.running[namespace].Delete(cancel)
 }
 
 // spread returns a time between the minimum and twice the minimum.

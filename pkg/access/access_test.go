@@ -83,8 +83,6 @@ type world struct {
 	logs  []string
 	// unsettled is true if the store does not have the last list.
 	unsettled atomic.Bool
-	// remove removes the source.
-	remove func()
 	// inside is called in each reconcile.
 	inside func(ctx context.Context)
 }
@@ -94,8 +92,7 @@ func newWorld(t *testing.T, denied ...string) *world {
 	w := &world{api: &api{}, store: cache.NewStore(cache.MetaNamespaceKeyFunc), inside: func(context.Context) {}}
 	w.deny(denied...)
 	w.Namespaces = New(funcr.New(func(_, args string) { w.logs = append(w.logs, args) }, funcr.Options{}), "bind a role")
-	var source *cache.ListWatch
-	source, w.remove = w.Add(w.source(), "a", "configmaps", func() bool { return !w.unsettled.Load() })
+	source := w.Add(w.source(), "a", "configmaps", func() bool { return !w.unsettled.Load() })
 	w.guard = w.Guard(reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 		w.inside(ctx)
 		return reconcile.Result{}, ctx.Err()
@@ -196,7 +193,7 @@ func TestLostPermission(t *testing.T) {
 }
 
 // TestUnsettledStore verifies that a namespace that was denied is not usable before the store has
-// the last list, and that a slow first list and an ended source do not matter.
+// the last list, and that a slow first list does not matter.
 func TestUnsettledStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "list")
@@ -209,12 +206,6 @@ func TestUnsettledStore(t *testing.T) {
 		w.unsettled.Store(true)
 		w.require(t, 1, true)
 	})
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "list")
-		w.require(t, 0, false)
-		w.remove()
-		w.require(t, 0, true)
-	})
 }
 
 // TestAllNamespaces verifies that nothing is guarded if all namespaces are watched.
@@ -222,9 +213,7 @@ func TestAllNamespaces(t *testing.T) {
 	var n *Namespaces
 	inner := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
 	server := (&api{}).source()
-	source, remove := n.Add(server, "", "pods", func() bool { return false })
-	remove()
-	if source != server || !n.Usable("a") {
+	if n.Add(server, "", "pods", func() bool { return false }) != server || !n.Usable("a") {
 		t.Error("a source is guarded")
 	}
 	if _, err := n.Guard(inner).Reconcile(t.Context(), reconcile.Request{}); err != nil {

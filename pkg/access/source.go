@@ -32,26 +32,16 @@ type source struct {
 }
 
 // Add adds a source of a kind in a namespace, and returns it, or the inner source if n is nil.
-// settled reports whether the store has the last list. Call the returned function after the last
-// request.
-func (n *Namespaces) Add(
-	inner *cache.ListWatch, namespace, kind string, settled func() bool,
-) (*cache.ListWatch, func()) {
+// settled reports whether the store has the last list.
+func (n *Namespaces) Add(inner *cache.ListWatch, namespace, kind string, settled func() bool) *cache.ListWatch {
 	if n == nil {
-		return inner, func() {}
+		return inner
 	}
-	out := &source{inner: inner, of: n, namespace: namespace, kind: kind, settled: settled}
+	s := &source{inner: inner, of: n, namespace: namespace, kind: kind, settled: settled}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.sources[namespace] == nil {
-		n.sources[namespace] = map[*source]struct{}{}
-	}
-	n.sources[namespace][out] = struct{}{}
-	return &cache.ListWatch{ListWithContextFunc: out.list, WatchFuncWithContext: out.watch}, func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.sources[namespace], out)
-	}
+	n.sources[namespace] = append(n.sources[namespace], s)
+	return &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
 }
 
 func (s *source) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -70,10 +60,9 @@ func (s *source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		// After an ordinary list, the store is filled before the watch.
 		return nil, errLost
 	}
-	var err error
 	if !s.emptied {
-		var events watch.Interface
-		if events, err = s.inner.WatchWithContext(ctx, options); err == nil {
+		events, err := s.inner.WatchWithContext(ctx, options)
+		if err == nil {
 			s.permit()
 			return events, nil
 		}
@@ -94,7 +83,7 @@ func (s *source) await(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-		case <-time.After(spread(s.of.probe)):
+		case <-time.After(spread(probeInterval)):
 		}
 		if ctx.Err() != nil || s.probe(ctx) == nil {
 			return apierrors.NewResourceExpired("the permissions have changed")

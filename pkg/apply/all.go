@@ -3,14 +3,12 @@ package apply
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/pkg/denied"
@@ -30,18 +28,16 @@ type Applied struct {
 	Contested []Contested
 }
 
-// Failure is an independent child that could not be written.
+// Failure is a declared independent child that could not be written, and why.
 type Failure struct {
-	// Child is the declared child.
 	Child client.Object
-	// Err is why it could not be written.
-	Err error
+	Err   error
 }
 
 // ApplyAll writes the ordered children as Apply does. Then it writes each independent child, even
 // if other independent children fail. The error is the first error of the ordered children. It is
-// the error of an independent child if the reconcile has to start over: a conflict, a kind that is
-// no longer served, or the end of the context.
+// the error of an independent child if the reconcile has to start over (StartsOver), or at the end
+// of the context.
 //
 // If the name of an ordered child is taken, the error has all taken names. Before the first child
 // is created, the last ordered child is read, so nothing is created while its name is taken. If
@@ -49,71 +45,72 @@ type Failure struct {
 func (a *Applier) ApplyAll(
 	ctx context.Context, owner client.Object, live Live, content Content, ordered, independent []client.Object,
 ) (Applied, error) {
-	children, adopted, err := a.claim(ctx, owner, live, content, ordered, independent)
+	p := &pass{a, owner, live, content}
+	children, adopted, err := p.claim(ctx, ordered, independent)
+	if err == nil && len(adopted) > 0 {
+		err = conflict(schema.GroupVersionKind{}, owner, "children were adopted")
+	}
 	if err != nil {
 		return Applied{}, err
 	}
-	if len(adopted) > 0 {
-		return Applied{}, apierrors.NewConflict(schema.GroupResource{}, owner.GetName(), errors.New("children were adopted"))
-	}
-	var out Applied
-	uids := make([]types.UID, 0, len(children))
 
-	for i := range children[:len(ordered)] {
-		one := &children[i]
-		if err := a.applyOne(ctx, owner, content, one, &out); err != nil {
-			one.err = err
-			return Applied{Written: out.Written}, cmp.Or(a.taken(ctx, owner, content, children, len(ordered)), err)
+	var applied Applied
+	for _, child := range children {
+		err := p.apply(ctx, child, &applied)
+		switch {
+		case err == nil:
+		case child.isOrdered:
+			child.err = err
+			return Applied{Written: applied.Written}, cmp.Or(p.taken(ctx, children), err)
+		case StartsOver(err) || ctx.Err() != nil:
+			return Applied{Written: applied.Written}, err
+		default:
+			applied.Failures = append(applied.Failures, Failure{Child: child.object, Err: err})
 		}
-		uids = append(uids, one.found.uid)
-	}
-
-	for i := range children[len(ordered):] {
-		one := &children[len(ordered)+i]
-		err := a.applyOne(ctx, owner, content, one, &out)
-		if StartsOver(err) || ctx.Err() != nil {
-			return Applied{Written: out.Written}, err
-		}
-		if err != nil {
-			out.Failures = append(out.Failures, Failure{Child: one.child, Err: err})
-		}
-		uids = append(uids, one.found.uid)
 	}
 
 	a.Memory.Update(owner, func(r *Remembered) {
-		r.keep(uids)
-		for _, one := range children {
-			if manager, left := r.contest(one.found.uid, time.Now()); left > 0 {
-				out.Contested = append(out.Contested, Contested{Child: one.child, Manager: manager, Left: left})
+		r.keep(children)
+		for _, child := range children {
+			if manager, left := r.contest(child.uid, time.Now()); left > 0 {
+				applied.Contested = append(applied.Contested, Contested{Child: child.object, Manager: manager, Left: left})
 			}
 		}
 	})
-	return out, nil
+	return applied, nil
 }
 
-// applyOne writes one child that is not as declared, and adds it to the result. If another client
+// apply writes one child that is not as declared, and adds it to the result. If another client
 // keeps changing the child, it adds the remaining time of the back-off instead.
-func (a *Applier) applyOne(ctx context.Context, owner client.Object, content Content, one *candidate, out *Applied) error {
-	if one.err != nil || one.found.match == asDeclared {
-		return one.err
+func (p *pass) apply(ctx context.Context, child *candidate, applied *Applied) error {
+	if child.err != nil || child.match == asDeclared {
+		return child.err
 	}
-	if wait := a.backoff(owner, one.found); wait > 0 {
-		out.RequeueAfter = max(out.RequeueAfter, wait)
+	if wait := p.backoff(child); wait > 0 {
+		applied.RequeueAfter = max(applied.RequeueAfter, wait)
 		return nil
 	}
-	stored, err := a.bring(ctx, owner, content, one.child, one.found)
+
+	var stored client.Object
+	var err error
+	if child.match == missing {
+		stored, err = p.create(ctx, child)
+	}
+	if stored == nil && err == nil {
+		stored, err = p.patch(ctx, child)
+	}
 	if err == nil {
-		out.Written = append(out.Written, stored)
-		one.found.uid, one.found.match = stored.GetUID(), asDeclared
+		applied.Written = append(applied.Written, stored)
+		child.uid, child.match = stored.GetUID(), asDeclared
 	}
 	return err
 }
 
 // StartsOver reports whether an error means that the declaration comes from an old state of the
-// cluster. The owner is reconciled again then, and its status does not report the error. The API
-// server does not support the creation of a custom resource while its CustomResourceDefinition is
-// being deleted. Admission can deny a request with the same codes.
+// cluster: a conflict, or a kind that is no longer served. The owner is reconciled again then, and
+// its status does not report the error. Admission can deny a request with the same codes.
 func StartsOver(err error) bool {
+	// The API server does not support a create while a CustomResourceDefinition is being deleted.
 	isOld := apierrors.IsConflict(err) || apierrors.IsMethodNotSupported(err) || isUnserved(err)
 	return isOld && !denied.Is(err)
 }

@@ -1,9 +1,9 @@
 package apply
 
 import (
-	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // TestWhatStartsOver verifies that an error of an independent child ends ApplyAll if the state of
 // the cluster is not what the declaration assumes. Each other error is a failure of that child
-// alone.
+// alone. Every error of an ordered child ends ApplyAll, so that no child is written that depends on
+// a missing child.
 func TestWhatStartsOver(t *testing.T) {
 	resource := schema.GroupResource{Resource: "services"}
 	unserved := apierrors.NewGenericServerResponse(http.StatusNotFound, "create", resource, "web", "404 page not found", 0, true)
@@ -35,15 +35,12 @@ func TestWhatStartsOver(t *testing.T) {
 		"the API server does not answer today": {apierrors.NewServiceUnavailable("overloaded"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			applier, counted := newApplier(interceptor.Funcs{
-				Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
-					if _, isService := object.(*corev1.Service); isService {
-						return test.err
-					}
-					return c.Create(ctx, object, opts...)
-				},
-			})
+			applier, counted := newApplier(refusesServices(test.err))
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			_, err := applier.Apply(t.Context(), owner, nil, nil, service, deployment())
+			if err == nil || !strings.Contains(err.Error(), `failed to create Service "web"`) || len(counted) > 0 {
+				t.Errorf("ordered children: error %v, writes %v", err, counted)
+			}
 			applied, err := applier.ApplyAll(t.Context(), owner, nil, nil, nil, []client.Object{service, deployment()})
 			if StartsOver(err) != test.want || (len(applied.Failures) == 0) != test.want || (counted["create Deployment"] == 0) != test.want {
 				t.Errorf("error %v, failures %v, writes %v", err, applied.Failures, counted)

@@ -4,14 +4,12 @@
 // overwritten, even if the narrowed cache does not show it. An existing child is read from the API
 // server and compared by the three-way merge of kubectl apply: the last declaration (in an
 // annotation), the current declaration, and the stored object. One PATCH is sent if the merge has a
-// difference or if the declaration changed. Fingerprints of the child and of its declaration are
-// remembered afterwards. While both are unchanged, the child is neither read nor written.
-//
-// A child that has lost its owner reference is adopted first, by a patch of its owner references.
+// difference or if the declaration changed. While the fingerprints of the child and of its
+// declaration are unchanged, the child is neither read nor written.
 //
 // Fields that were never declared belong to others and are not changed. Fields that are no longer
 // declared are removed. Drift in a declared field is restored. A child that the owner does not
-// control is not merged.
+// control is not merged. A child that has lost its owner reference is adopted first.
 //
 // For the reasons not to use server-side apply, see docs/adr/0002-three-way-merge.md.
 package apply
@@ -63,11 +61,10 @@ type Applier struct {
 	// ConfirmOwners enables Confirm, and a read of the owner before its orphans are adopted. It
 	// requires the permission to get owners.
 	ConfirmOwners bool
-	// Unrecorded lists the keys of labels that the annotation of the last declaration leaves out. A
-	// change of such a label alone changes no annotation. That matters for a Deployment, because
-	// the API server counts a changed annotation as a new generation. A declaration without such a
-	// label does not remove it, so a child must declare it always or never.
-	Unrecorded []string
+	// Unrecorded is the key of a label that the annotation of the last declaration leaves out, or
+	// "". A change of this label alone changes no annotation, which would be a new generation of a
+	// Deployment. A child must declare the label always or never, because nothing removes it.
+	Unrecorded string
 	// Abbreviated is the key of an annotation that a declaration reduces to its first word, or "".
 	Abbreviated string
 
@@ -105,22 +102,23 @@ func (a *Applier) Apply(
 // Pending writes nothing. Content can be nil.
 func (a *Applier) Pending(
 	ctx context.Context, owner client.Object, live Live, content Content, children []client.Object, wasApplied bool,
-) ([]client.Object, error) {
-	var out []client.Object
-	for _, child := range children {
-		found, err := a.compare(ctx, owner, live, child)
-		same := found.match == asDeclared || found.match == settled
-		if err == nil && found.match == unknown && a.backoff(owner, found) == 0 {
-			same, err = a.look(ctx, owner, content, child, found, wasApplied)
+) (pending []client.Object, err error) {
+	p := &pass{a, owner, live, content}
+	for _, object := range children {
+		child := &candidate{object: object}
+		err := p.compare(ctx, child)
+		same := child.match == asDeclared || child.match == settled
+		if err == nil && child.match == unknown && p.backoff(child) == 0 {
+			same, err = p.look(ctx, child, wasApplied)
 		}
 		if err != nil && IsNotOurs(err) == nil {
 			return nil, err
 		}
 		if err != nil || !same {
-			out = append(out, child)
+			pending = append(pending, object)
 		}
 	}
-	return out, nil
+	return pending, nil
 }
 
 // Forget drops everything that is remembered of a deleted owner.
@@ -134,8 +132,9 @@ func (a *Applier) IsAsDeclared(child client.Object) bool {
 	if owner == nil {
 		return false
 	}
-	known, found := a.Memory.find(types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}, owner.UID, child.GetUID())
-	return found && known.match == asDeclared && known.isOf(child)
+	name := types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}
+	last, isKnown := a.Memory.find(name, owner.UID, child.GetUID())
+	return isKnown && last.match == asDeclared && last.isOf(child)
 }
 
 // Delete removes a child. A child that does not exist, or that another object of its name has
@@ -157,55 +156,45 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// bring writes a child that is not as declared, and returns the stored child.
-func (a *Applier) bring(
-	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
-) (client.Object, error) {
-	if found.match == missing {
-		if content != nil {
-			if err := content.Fill(ctx, child); err != nil {
-				return nil, err
-			}
-		}
-		if created, err := a.create(ctx, owner, child, found); err != nil || created != nil {
-			return created, err
-		}
-	}
-	return a.patch(ctx, owner, content, child, found)
-}
-
 // create creates a child and returns it, or nil without an error if the name is taken.
-func (a *Applier) create(ctx context.Context, owner, child client.Object, found comparison) (client.Object, error) {
-	declared, err := declaration(child)
+func (p *pass) create(ctx context.Context, child *candidate) (client.Object, error) {
+	if p.content != nil {
+		if err := p.content.Fill(ctx, child.object); err != nil {
+			return nil, err
+		}
+	}
+	declared, err := declaration(child.object)
 	if err != nil {
-		return nil, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, child.failed("encode", err)
 	}
-	child = child.DeepCopyObject().(client.Object)
+	created := child.object.DeepCopyObject().(client.Object)
 	annotations := map[string]string{}
-	maps.Copy(annotations, child.GetAnnotations())
-	annotations[a.Annotation] = string(a.record(declared))
-	child.SetAnnotations(annotations)
-	child.SetResourceVersion("")
-	if err := a.confirmUnlessNew(ctx, owner); err != nil {
-		return nil, err
+	maps.Copy(annotations, created.GetAnnotations())
+	annotations[p.Annotation] = string(p.record(declared))
+	created.SetAnnotations(annotations)
+	created.SetResourceVersion("")
+
+	// An owner that never changed has no old declaration. If a child of this name exists anyway, its
+	// patch confirms the owner.
+	if p.owner.GetGeneration() > 1 {
+		if err := p.Confirm(ctx, p.owner); err != nil {
+			return nil, err
+		}
 	}
-	err = a.Client.Create(ctx, child, a.FieldOwner)
-	if apierrors.IsAlreadyExists(err) && !denied.Is(err) || isRefused(err) && a.exists(ctx, child) {
+	err = p.Client.Create(ctx, created, p.FieldOwner)
+	// The cache does not show an object that lost the operator's label. If that object has a node
+	// port, the API server reports an allocated port instead of a taken name.
+	isTaken := apierrors.IsAlreadyExists(err) && !denied.Is(err) ||
+		isRefused(err) && p.Reader.Get(ctx, client.ObjectKeyFromObject(created), emptyOf(created)) == nil
+	if isTaken {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to create %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, child.failed("create", err)
 	}
-	a.note(owner, child, found, asDeclared)
-	a.wrote(ctx, found.gvk, child, VerbCreate)
-	return child, nil
-}
-
-// exists reports whether the API server has an object with the name of the child. The cache does
-// not show an object that lost the operator's label. If that object has a node port, the API server
-// reports an allocated port instead of a taken name.
-func (a *Applier) exists(ctx context.Context, child client.Object) bool {
-	return a.Reader.Get(ctx, client.ObjectKeyFromObject(child), emptyOf(child)) == nil
+	p.note(child, created, asDeclared)
+	p.wrote(ctx, child.gvk, created, VerbCreate)
+	return created, nil
 }
 
 func (a *Applier) wrote(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, verb Verb) {

@@ -2,19 +2,19 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -58,13 +58,14 @@ func deployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 }
 
 // TestWhatIsReadAndWritten verifies that a child is read only if the child or its declaration has
-// changed since the last comparison. This applies if the cache has the whole child, and if it has
-// only the child's stamp.
+// changed since the last comparison, and written only if it differs. This applies if the cache has
+// the whole child, and if it has only the child's stamp.
 func TestWhatIsReadAndWritten(t *testing.T) {
 	same := func(*appsv1.Deployment) {}
 	image := func(image string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
 	}
+	created, patched, none := writes{"create Deployment": 1}, writes{"patch Deployment": 1}, writes{}
 	for _, stamped := range []bool{false, true} {
 		reads := 0
 		applier, counted := newApplier(interceptor.Funcs{
@@ -77,13 +78,13 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 				return err
 			},
 		})
-		stored := fake.NewClientBuilder().WithObjectTracker(applier.tracker).WithInterceptorFuncs(interceptor.Funcs{
+		stored := testApplier{&Applier{Client: fake.NewClientBuilder().WithObjectTracker(applier.tracker).Build()}, applier.tracker}
+		applier.Reader = interceptor.NewClient(stored.Client.(client.WithWatch), interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 				reads++
 				return c.Get(ctx, key, object, opts...)
 			},
-		}).Build()
-		applier.Reader = stored
+		})
 		for _, step := range []struct {
 			name    string
 			others  func(*appsv1.Deployment)
@@ -92,36 +93,31 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 			reads   int
 			want    writes
 		}{
-			{"new", nil, false, same, 0, writes{"create Deployment": 1}},
-			{"as created", nil, false, same, 0, writes{}},
+			{"new", nil, false, same, 0, created},
+			{"as created", nil, false, same, 0, none},
 			{"what controllers write", func(d *appsv1.Deployment) {
 				d.Status.Replicas, d.Generation, d.Annotations[revisionAnnotation] = 2, 7, "1"
 				d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-			}, false, same, 0, writes{}},
-			{"what is not declared", func(d *appsv1.Deployment) { d.Labels["theirs"] = "1" }, false, same, 1, writes{}},
-			{"nothing", nil, false, same, 0, writes{}},
-			{"drift", image("nginx:9"), false, same, 1, writes{"patch Deployment": 1}},
-			{"as restored", nil, false, same, 0, writes{}},
-			{"another declaration", nil, false, image("nginx:2"), 1, writes{"patch Deployment": 1}},
-			{"the declaration of before", nil, false, same, 1, writes{"patch Deployment": 1}},
-			{"a restart", nil, true, same, 1, writes{}},
-			{"after the restart", nil, false, same, 0, writes{}},
-			{"the record is gone", func(d *appsv1.Deployment) { delete(d.Annotations, annotation) }, false, same, 1, writes{"patch Deployment": 1}},
+			}, false, same, 0, none},
+			{"what is not declared", func(d *appsv1.Deployment) { d.Labels["theirs"] = "1" }, false, same, 1, none},
+			{"nothing", nil, false, same, 0, none},
+			{"drift", image("nginx:9"), false, same, 1, patched},
+			{"as restored", nil, false, same, 0, none},
+			{"another declaration", nil, false, image("nginx:2"), 1, patched},
+			{"the declaration of before", nil, false, same, 1, patched},
+			{"a restart", nil, true, same, 1, none},
+			{"after the restart", nil, false, same, 0, none},
+			{"the record is gone", func(d *appsv1.Deployment) { delete(d.Annotations, annotation) }, false, same, 1, patched},
 		} {
+			live, cached := deployment(), deployment()
 			if step.others != nil {
-				live := deployment()
-				if err := stored.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-					t.Fatal(err)
-				}
+				stored.read(t, live)
 				step.others(live)
-				if err := stored.Update(t.Context(), live); err != nil {
-					t.Fatal(err)
-				}
+				stored.update(t, live)
 			}
 			if step.restart {
 				applier.Memory = Memory{}
 			}
-			cached := deployment()
 			if err := client.IgnoreNotFound(applier.Client.Get(t.Context(), client.ObjectKeyFromObject(cached), cached)); err != nil {
 				t.Fatal(err)
 			}
@@ -131,36 +127,26 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 			}
 			reads = 0
 			clear(counted)
-			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment(step.declare)); err != nil {
-				t.Fatal(err)
-			}
+			applier.apply(t, deployment(step.declare))
 			if diff := cmp.Diff(step.want, counted); diff != "" || reads != step.reads {
 				t.Errorf("stamped %t, %s: %d reads, want %d; writes (-want +got):\n%s", stamped, step.name, reads, step.reads, diff)
 			}
+			if stored.read(t, live); !metav1.IsControlledBy(live, owner) {
+				t.Errorf("stamped %t, %s: owner references %v", stamped, step.name, live.OwnerReferences)
+			}
+		}
+
+		for range 2 { // the second Delete finds no object
+			if err := applier.Delete(t.Context(), deployment(func(d *appsv1.Deployment) { d.UID = "uid-1" })); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if counted["delete Deployment"] != 1 {
+			t.Errorf("writes %v", counted)
 		}
 		applier.Forget(client.ObjectKeyFromObject(owner))
 		if len(applier.Memory.owners) != 0 {
 			t.Errorf("remembered of an owner that is gone: %v", applier.Memory.owners)
-		}
-	}
-}
-
-// TestComplete verifies that a patch applies to one object only, and has the record of the
-// declaration.
-func TestComplete(t *testing.T) {
-	applier, _ := newApplier(interceptor.Funcs{})
-	for _, patch := range [][]byte{nil, []byte(`{"spec":{"replicas":2}}`)} {
-		raw, err := applier.complete(patch, stored(t, deployment()), []byte(`{"d":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := &unstructured.Unstructured{}
-		if err := json.Unmarshal(raw, &got.Object); err != nil {
-			t.Fatal(err)
-		}
-		replicas, found, _ := unstructured.NestedFloat64(got.Object, "spec", "replicas")
-		if got.GetUID() != "child-uid" || got.GetAnnotations()[annotation] != `{"d":1}` || found != (patch != nil) || found && replicas != 2 {
-			t.Errorf("patch %s", raw)
 		}
 	}
 }
@@ -194,66 +180,44 @@ func newApplier(funcs interceptor.Funcs, objects ...client.Object) (testApplier,
 	}, tracker}, counted
 }
 
-var owner = &corev1.ConfigMap{
-	TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-	ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "owner", UID: "owner-uid"},
-}
-
-// TestApply verifies that each reconcile writes only the necessary changes: a create, nothing, a
-// patch, and a delete.
-func TestApply(t *testing.T) {
-	applier, counted := newApplier(interceptor.Funcs{})
-	pass := func(want writes, children ...client.Object) {
-		t.Helper()
-		if _, err := applier.Apply(t.Context(), owner, nil, nil, children...); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, counted); diff != "" {
-			t.Errorf("writes (-want +got):\n%s", diff)
-		}
-		clear(counted)
-	}
-	pass(writes{"create Deployment": 1}, deployment())
-	pass(writes{}, deployment())
-	pass(writes{"patch Deployment": 1}, deployment(func(d *appsv1.Deployment) { d.Labels["a"] = "2" }))
-	live := deployment()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
-	if live.Labels["a"] != "2" || !metav1.IsControlledBy(live, owner) {
-		t.Errorf("stored: %+v", live.ObjectMeta)
-	}
-	for _, want := range []writes{{"delete Deployment": 1}, {}} { // the second Delete finds no object
-		if err := applier.Delete(t.Context(), live.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, counted); diff != "" {
-			t.Errorf("writes (-want +got):\n%s", diff)
-		}
-		clear(counted)
-	}
-}
-
-// TestApplyStopsAtAnError verifies that the first error ends a reconcile, so that no child is
-// written that depends on a missing child.
-func TestApplyStopsAtAnError(t *testing.T) {
-	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "web", errors.New("quota"))
-	applier, counted := newApplier(interceptor.Funcs{
+// refusesServices returns the error for each creation of a Service.
+func refusesServices(err error) interceptor.Funcs {
+	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
 			if _, isService := object.(*corev1.Service); isService {
-				return refused
+				return err
 			}
 			return c.Create(ctx, object, opts...)
 		},
-	})
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-	_, err := applier.Apply(t.Context(), owner, nil, nil, service, deployment())
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `failed to create Service "web"`) {
-		t.Errorf("error %v", err)
 	}
-	if len(counted) != 0 {
-		t.Errorf("writes: %v", counted)
+}
+
+func (a testApplier) apply(t *testing.T, children ...client.Object) time.Duration {
+	t.Helper()
+	wait, err := a.Apply(t.Context(), owner, nil, nil, children...)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return wait
+}
+
+func (a testApplier) read(t *testing.T, live client.Object) {
+	t.Helper()
+	if err := a.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (a testApplier) update(t *testing.T, live client.Object) {
+	t.Helper()
+	if err := a.Client.Update(t.Context(), live); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var owner = &corev1.ConfigMap{
+	TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+	ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "owner", UID: "owner-uid"},
 }
 
 // TestApplyLeavesForeignObjects verifies that Apply does not change foreign objects, whether the
@@ -287,9 +251,7 @@ func TestApplyLeavesForeignObjects(t *testing.T) {
 // an older version of the stored child.
 func TestApplyRefusesAnOldState(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, deployment())
 	clear(counted)
 	old := deployment(func(d *appsv1.Deployment) { d.ResourceVersion, d.Spec.Replicas = "0", ptr.To[int32](5) })
 	_, err := applier.Apply(t.Context(), owner, nil, nil, old)
@@ -316,24 +278,14 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 			return c.Patch(ctx, object, patch, opts...)
 		},
 	})
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, service(80)); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, service(80))
 	live := service(80)
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.read(t, live)
 	live.Spec.Ports[0].Port = 81
-	if err := applier.Client.Update(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.update(t, live)
 	clear(counted)
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, service(80)); err != nil {
-		t.Fatal(err)
-	}
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, service(80))
+	applier.read(t, live)
 	if len(live.Spec.Ports) != 1 || live.Spec.Ports[0].Port != 80 || counted["patch Service"] != 1 {
 		t.Errorf("ports %+v, writes %v", live.Spec.Ports, counted)
 	}
@@ -342,32 +294,17 @@ func TestApplyReplacesWhatCannotBeMerged(t *testing.T) {
 // TestPending verifies that Pending returns exactly the children that Apply would write, and writes
 // nothing.
 func TestPending(t *testing.T) {
-	applier, counted := newApplier(interceptor.Funcs{})
 	configMap := func() client.Object {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Immutable: ptr.To(true)}
 	}
 	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-	if err := applier.Client.Create(t.Context(), foreign.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, configMap()); err != nil {
-		t.Fatal(err)
-	}
-	live := configMap()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier, counted := newApplier(interceptor.Funcs{}, foreign.DeepCopy())
+	applier.apply(t, configMap())
 	clear(counted)
-	pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{configMap(), foreign, deployment()}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, child := range pending {
-		got = append(got, fmt.Sprintf("%T", child))
-	}
-	if diff := cmp.Diff([]string{"*v1.Service", "*v1.Deployment"}, got); diff != "" || len(counted) != 0 {
-		t.Errorf("writes %v, pending (-want +got):\n%s", counted, diff)
+	missing := deployment()
+	pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{configMap(), foreign, missing}, false)
+	if err != nil || !slices.Equal(pending, []client.Object{foreign, missing}) || len(counted) != 0 {
+		t.Errorf("writes %v, pending %v, %v", counted, pending, err)
 	}
 }
 
@@ -393,9 +330,7 @@ func TestFill(t *testing.T) {
 		}
 	}
 	live := configMap.DeepCopy()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.read(t, live)
 	if live.Data["k"] != "v" || asked != 1 || counted["create ConfigMap"] != 1 {
 		t.Errorf("data %v, asked %d times, writes %v", live.Data, asked, counted)
 	}
@@ -410,14 +345,10 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 	}
 	applier, counted := newApplier(interceptor.Funcs{}, stored(t, child))
 	for range 2 {
-		if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-			t.Fatal(err)
-		}
+		applier.apply(t, deployment())
 	}
 	live := deployment()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.read(t, live)
 	if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].APIVersion != "v1" || counted["patch Deployment"] != 1 {
 		t.Errorf("references %+v, writes %v", live.OwnerReferences, counted)
 	}
@@ -439,16 +370,14 @@ func TestPredecessor(t *testing.T) {
 		"another kind":       {func(r *metav1.OwnerReference) { r.Kind = "Other" }, false},
 		"another name":       {func(r *metav1.OwnerReference) { r.Name = "other" }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			theirs := *ours
-			theirs.UID = "old"
-			test.change(&theirs)
-			child := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{*ours}}}
-			live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{theirs}}}
-			if got := IsNotOurs(notOurs(schema.GroupVersionKind{Kind: "Service"}, child, live)); got.Predecessor != test.want {
-				t.Errorf("predecessor %t, want %t", got.Predecessor, test.want)
-			}
-		})
+		theirs := *ours
+		theirs.UID = "old"
+		test.change(&theirs)
+		child := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{*ours}}}
+		live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{theirs}}}
+		if got := notOurs(&candidate{object: child}, live).Predecessor; got != test.want {
+			t.Errorf("%s: predecessor %t, want %t", name, got, test.want)
+		}
 	}
 }
 
@@ -461,24 +390,14 @@ func TestApplyReplacesWhatHasNoKey(t *testing.T) {
 	before := declared.DeepCopy()
 	before.Spec.Template.Spec.NodeSelector = map[string]string{"no longer": "declared"}
 	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, before); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, before)
 	live := deployment()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.read(t, live)
 	live.Spec.Template.Spec.ImagePullSecrets[0].Name = ""
-	if err := applier.Client.Update(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.update(t, live)
 	clear(counted)
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, declared.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, declared.DeepCopy())
+	applier.read(t, live)
 	if diff := cmp.Diff(declared.Spec, live.Spec); diff != "" || counted["patch Deployment"] != 1 {
 		t.Errorf("writes %v, stored (-want +got):\n%s", counted, diff)
 	}
@@ -493,12 +412,8 @@ func TestAnnotationsComeAndGo(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{})
 	live := service(nil)
 	for i, annotations := range []map[string]string{{"a": "1"}, {"a": "2", "b": "1"}, nil, {"c": "1"}} {
-		if _, err := applier.Apply(t.Context(), owner, nil, nil, service(annotations)); err != nil {
-			t.Fatal(err)
-		}
-		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-			t.Fatal(err)
-		}
+		applier.apply(t, service(annotations))
+		applier.read(t, live)
 		want := map[string]string{annotation: live.Annotations[annotation]}
 		maps.Copy(want, annotations)
 		if i > 0 {
@@ -508,8 +423,6 @@ func TestAnnotationsComeAndGo(t *testing.T) {
 			t.Errorf("annotations (-want +got):\n%s", diff)
 		}
 		live.Annotations["theirs"] = "1"
-		if err := applier.Client.Update(t.Context(), live); err != nil {
-			t.Fatal(err)
-		}
+		applier.update(t, live)
 	}
 }

@@ -1,16 +1,17 @@
 package apply
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,182 +33,158 @@ const (
 	asDeclared
 )
 
-// comparison has a declared child's kind and the known state of the stored child.
-type comparison struct {
-	gvk   schema.GroupVersionKind
-	match match
-	// uid is the UID of the child in the cache, or "" if the child is missing.
-	uid types.UID
-	// drifted is true if the child has changed since it was compared with the same declaration.
-	drifted bool
-	// declared is the fingerprint of the declaration.
-	declared uint64
-}
-
-// compare makes the owner the controller of the child, and returns the known state of the stored
+// compare makes the owner the controller of the child, and adds the known state of the stored
 // child.
-func (a *Applier) compare(ctx context.Context, owner client.Object, live Live, child client.Object) (comparison, error) {
-	if err := controllerutil.SetControllerReference(owner, child, a.Client.Scheme()); err != nil {
-		return comparison{}, fmt.Errorf("failed to own child %s: %w", child.GetName(), err)
+func (p *pass) compare(ctx context.Context, child *candidate) (err error) {
+	if err := controllerutil.SetControllerReference(p.owner, child.object, p.Client.Scheme()); err != nil {
+		return fmt.Errorf("failed to own child %s: %w", child.object.GetName(), err)
 	}
-	gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
-	if err != nil {
-		return comparison{}, fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
+	if child.gvk, err = apiutil.GVKForObject(child.object, p.Client.Scheme()); err != nil {
+		return fmt.Errorf("failed to find kind of %s: %w", child.object.GetName(), err)
 	}
-	out := comparison{gvk: gvk, declared: fingerprint(child)}
-	cached, err := a.find(ctx, live, child)
+	child.declared = fingerprint(child.object)
+
+	cached, err := p.find(ctx, child.object)
 	switch {
 	case err != nil:
-		return comparison{}, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, child.GetName(), err)
+		return child.failed("read", err)
 	case cached == nil:
-		out.match = missing
-		return out, nil
-	case !metav1.IsControlledBy(cached, owner):
-		return out, notOurs(gvk, child, cached)
+		child.match = missing
+		return nil
+	case !metav1.IsControlledBy(cached, p.owner):
+		return notOurs(child, cached)
 	}
-	out.uid = cached.GetUID()
-	known, found := a.Memory.find(client.ObjectKeyFromObject(owner), owner.GetUID(), out.uid)
-	if found && known.declared == out.declared && out.declared != unreadable {
-		if out.drifted = !known.isOf(cached); !out.drifted {
-			out.match = known.match
+
+	child.uid = cached.GetUID()
+	last, isKnown := p.Memory.find(client.ObjectKeyFromObject(p.owner), p.owner.GetUID(), child.uid)
+	if isKnown && last.declared == child.declared && child.declared != unreadable {
+		if child.drifted = !last.isOf(cached); !child.drifted {
+			child.match = last.match
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // find returns a child as it was read before, or else from the cache. It returns nil if the child
 // does not exist.
-func (a *Applier) find(ctx context.Context, live Live, child client.Object) (client.Object, error) {
-	if live != nil {
-		if found, known := live.Find(child); known {
-			return found, nil
+func (p *pass) find(ctx context.Context, object client.Object) (client.Object, error) {
+	if p.live != nil {
+		if stored, known := p.live.Find(object); known {
+			return stored, nil
 		}
 	}
-	found := emptyOf(child)
-	err := a.Client.Get(ctx, client.ObjectKeyFromObject(child), found)
+	stored := emptyOf(object)
+	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), stored)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return found, err
+	return stored, err
 }
 
 // emptyOf returns an empty object of the same Go type.
-func emptyOf(child client.Object) client.Object {
-	return reflect.New(reflect.TypeOf(child).Elem()).Interface().(client.Object)
+func emptyOf(object client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 }
 
 // backoff returns the time for which a child is not changed, because another client keeps changing
 // it.
-func (a *Applier) backoff(owner client.Object, found comparison) time.Duration {
-	if !found.drifted {
+func (p *pass) backoff(child *candidate) time.Duration {
+	if !child.drifted {
 		return 0
 	}
-	return a.spend(owner, found.uid)
+	return p.spend(child.uid)
 }
 
 // spend takes a comparison of a child, or returns the time to wait if none is left.
-func (a *Applier) spend(owner client.Object, child types.UID) (wait time.Duration) {
-	a.Memory.Update(owner, func(r *Remembered) { wait = r.spend(child, time.Now()) })
+func (p *pass) spend(child types.UID) (wait time.Duration) {
+	p.Memory.Update(p.owner, func(r *Remembered) { wait = r.spend(child, time.Now()) })
 	return wait
 }
 
 // look compares a child without writing it. It reports whether Apply would leave the child as it
 // is, and remembers the result. With wasApplied, it compares the child with its last declaration.
-func (a *Applier) look(
-	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison, wasApplied bool,
-) (bool, error) {
-	live, err := a.read(ctx, owner, content, child, found)
-	if err == nil {
-		err = verify(ctx, content, found.gvk, child, live)
-	}
+func (p *pass) look(ctx context.Context, child *candidate, wasApplied bool) (same bool, err error) {
+	stored, declared, err := p.read(ctx, child)
 	if IsForged(err) != nil {
 		return false, nil //nolint:nilerr // a forged child differs
 	}
 	if err != nil {
 		return false, err
 	}
-	declared, err := declaration(child)
-	if err != nil {
-		return false, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
-	}
-	last := sanitizeRecord(live, a.recordOf(live))
-	wanted := declared
+
+	last, wanted := sanitizeRecord(stored, p.recordOf(stored)), declared
 	if wasApplied && string(last) != noRecord {
-		if wanted, err = withReplicas(last, declared); err != nil {
-			return false, fmt.Errorf("failed to decode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		if wanted, err = withReplicas(last, child.object); err != nil {
+			return false, child.failed("decode", err)
 		}
 	}
-	patch, patchType, err := difference(a.abbreviate(live), last, wanted)
-	same := err == nil && patch == nil
-	if err == nil && patch != nil {
-		same, err = a.isUndone(ctx, patchType, patch, live, wanted)
+	patch, patchType, err := difference(p.abbreviate(stored), last, wanted)
+	same = err == nil && len(patch) == 0
+	if len(patch) > 0 {
+		same, err = p.isUndone(ctx, patchType, patch, stored, wanted)
 		switch {
 		case err != nil && (StartsOver(err) || ctx.Err() != nil):
-			return false, fmt.Errorf("failed to try a patch of %s %q: %w", found.gvk.Kind, child.GetName(), err)
+			return false, child.failed("try a patch of", err)
 		case err != nil:
 			return false, nil //nolint:nilerr // for example, a webhook does not answer; the next reconcile tries again
 		}
 	}
+
 	switch {
 	case !same:
-		a.note(owner, live, found, waits)
-	case a.recordOf(live) == string(a.record(declared)):
-		a.note(owner, live, found, asDeclared)
+		p.note(child, stored, waits)
+	case p.recordOf(stored) == string(p.record(declared)):
+		p.note(child, stored, asDeclared)
 	default:
-		a.note(owner, live, found, settled)
+		p.note(child, stored, settled)
 	}
 	return same, nil
 }
 
 // withReplicas returns the last declaration with the replicas of the current one, which has the
 // live number while an autoscaler sets it.
-func withReplicas(last, declared []byte) ([]byte, error) {
-	var was, is map[string]any
-	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is)); err != nil {
-		return nil, err
+func withReplicas(last []byte, object client.Object) ([]byte, error) {
+	deployment, ok := object.(*appsv1.Deployment)
+	if !ok || deployment.Spec.Replicas == nil {
+		return last, nil
 	}
-	replicas, found, err := unstructured.NestedFieldNoCopy(is, "spec", "replicas")
-	if !found || err != nil {
-		return last, err
-	}
-	if err := unstructured.SetNestedField(was, replicas, "spec", "replicas"); err != nil {
-		return nil, err
-	}
-	return json.Marshal(was)
+	return jsonpatch.MergePatch(last, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, *deployment.Spec.Replicas))
 }
 
-// read reads the whole child from the API server. It returns a conflict if the child is gone or an
-// orphan, or if the declaration was made from another version of the child.
-func (a *Applier) read(
-	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
-) (client.Object, error) {
-	live := emptyOf(child)
-	stale := func(why string) error { return conflict(found.gvk, child, why) }
-	err := a.Reader.Get(ctx, client.ObjectKeyFromObject(child), live)
-	switch {
+// read reads the whole child from the API server, and encodes its declaration. It returns a
+// conflict if the child is gone or an orphan, or if the declaration was made from another version
+// of the child, and *Forged if the child does not have its content.
+func (p *pass) read(ctx context.Context, child *candidate) (stored client.Object, declared []byte, err error) {
+	stale := func(why string) error { return conflict(child.gvk, child.object, why) }
+	stored = emptyOf(child.object)
+	err = p.Reader.Get(ctx, client.ObjectKeyFromObject(child.object), stored)
+	switch from := child.object.GetResourceVersion(); {
 	case apierrors.IsNotFound(err):
-		return nil, stale("it was deleted a moment ago")
+		return nil, nil, stale("it was deleted a moment ago")
 	case err != nil:
-		return nil, fmt.Errorf("failed to read %s %q: %w", found.gvk.Kind, child.GetName(), err)
-	case !metav1.IsControlledBy(live, owner):
-		if err := a.refuse(ctx, owner, content, found.gvk, child, live); err != nil {
-			return nil, err
-		}
-		return nil, stale("it has no owner reference")
+		return nil, nil, child.failed("read", err)
+	case !metav1.IsControlledBy(stored, p.owner):
+		return nil, nil, cmp.Or(p.refuse(ctx, child, stored), stale("it has no owner reference"))
+	case from != "" && from != stored.GetResourceVersion():
+		return nil, nil, stale("it changed after the declaration was made from it")
 	}
-	if from := child.GetResourceVersion(); from != "" && from != live.GetResourceVersion() {
-		return nil, stale("it changed after the declaration was made from it")
+
+	if err := p.verify(ctx, child, stored); err != nil {
+		return nil, nil, err
 	}
-	return live, nil
+	if declared, err = declaration(child.object); err != nil {
+		return nil, nil, child.failed("encode", err)
+	}
+	return stored, declared, nil
 }
 
 // conflict returns the error for a declaration that was made from an old state.
-func conflict(gvk schema.GroupVersionKind, child client.Object, why string) error {
-	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, child.GetName(), errors.New(why))
+func conflict(gvk schema.GroupVersionKind, object client.Object, why string) error {
+	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, object.GetName(), errors.New(why))
 }
 
 // note remembers the relation of a child to its declaration.
-func (a *Applier) note(owner, live client.Object, found comparison, result match) {
-	last := look{child: hashOf(live.GetUID()), stored: fingerprint(live), declared: found.declared, match: result}
-	a.Memory.Update(owner, func(r *Remembered) { r.note(last) })
+func (p *pass) note(child *candidate, stored client.Object, result match) {
+	last := look{child: hashOf(stored.GetUID()), stored: fingerprint(stored), declared: child.declared, match: result}
+	p.Memory.Update(p.owner, func(r *Remembered) { r.note(last) })
 }

@@ -6,8 +6,6 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -18,20 +16,50 @@ import (
 // stored owner has another spec or status than this one, or does not exist. It does nothing if
 // ConfirmOwners is false.
 func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
-	confirmed := false
-	a.Memory.View(client.ObjectKeyFromObject(owner), owner.GetUID(), func(r *Remembered) { confirmed = r.confirmed })
-	if !a.ConfirmOwners || confirmed {
+	key, isConfirmed := client.ObjectKeyFromObject(owner), false
+	a.Memory.View(key, owner.GetUID(), func(r *Remembered) { isConfirmed = r.confirmed })
+	if isConfirmed || !a.ConfirmOwners {
 		return nil
 	}
-	gvk, live, err := a.readOwner(ctx, owner)
+	err := a.requireOwner(ctx, owner, "the cache has an older version of it", func(stored client.Object) bool {
+		return stored.GetGeneration() <= owner.GetGeneration() && sameStatus(stored, owner)
+	})
+	if err == nil {
+		a.Memory.Update(owner, func(r *Remembered) { r.confirmed = true })
+	}
+	return err
+}
+
+// isAlive returns a conflict if the stored owner is another one or is being deleted. Call it after
+// the orphans were read: the garbage collector removes owner references during a deletion with
+// --cascade=orphan, and would delete a child that is adopted then. It does nothing if ConfirmOwners
+// is false.
+func (p *pass) isAlive(ctx context.Context) error {
+	if !p.ConfirmOwners {
+		return nil
+	}
+	return p.requireOwner(ctx, p.owner, "it was deleted a moment ago", func(stored client.Object) bool {
+		return stored.GetDeletionTimestamp() == nil
+	})
+}
+
+// requireOwner reads an owner from the API server. It returns a conflict if the owner does not exist
+// or does not meet the condition.
+func (a *Applier) requireOwner(
+	ctx context.Context, owner client.Object, why string, condition func(stored client.Object) bool,
+) error {
+	gvk, err := apiutil.GVKForObject(owner, a.Client.Scheme())
 	if err != nil {
-		return err
+		return fmt.Errorf("failed to find kind of %s: %w", owner.GetName(), err)
 	}
-	if live == nil || live.GetUID() != owner.GetUID() || live.GetGeneration() > owner.GetGeneration() ||
-		!sameStatus(live, owner) {
-		return conflict(gvk, owner, "the cache has an older version of it")
+	stored := emptyOf(owner)
+	err = a.Reader.Get(ctx, client.ObjectKeyFromObject(owner), stored)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, owner.GetName(), err)
 	}
-	a.Memory.Update(owner, func(r *Remembered) { r.confirmed = true })
+	if err != nil || stored.GetUID() != owner.GetUID() || !condition(stored) {
+		return conflict(gvk, owner, why)
+	}
 	return nil
 }
 
@@ -40,30 +68,4 @@ func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 func sameStatus(a, b client.Object) bool {
 	one, other := reflect.ValueOf(a).Elem().FieldByName("Status"), reflect.ValueOf(b).Elem().FieldByName("Status")
 	return !one.IsValid() || equality.Semantic.DeepEqual(one.Interface(), other.Interface())
-}
-
-// readOwner reads an owner from the API server. It returns nil if the owner does not exist.
-func (a *Applier) readOwner(ctx context.Context, owner client.Object) (schema.GroupVersionKind, client.Object, error) {
-	gvk, err := apiutil.GVKForObject(owner, a.Client.Scheme())
-	if err != nil {
-		return gvk, nil, fmt.Errorf("failed to find kind of %s: %w", owner.GetName(), err)
-	}
-	live := emptyOf(owner)
-	err = a.Reader.Get(ctx, client.ObjectKeyFromObject(owner), live)
-	if apierrors.IsNotFound(err) {
-		return gvk, nil, nil
-	}
-	if err != nil {
-		return gvk, nil, fmt.Errorf("failed to read %s %q: %w", gvk.Kind, owner.GetName(), err)
-	}
-	return gvk, live, nil
-}
-
-// confirmUnlessNew is Confirm for a child that is not in the cache. An owner that never changed has
-// no old declaration. If a child of this name exists anyway, its patch confirms the owner.
-func (a *Applier) confirmUnlessNew(ctx context.Context, owner client.Object) error {
-	if owner.GetGeneration() <= 1 {
-		return nil
-	}
-	return a.Confirm(ctx, owner)
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -33,37 +34,31 @@ type Contested struct {
 // corrected counts a correction of a child that another client has changed. The name of the first
 // client stays, so that two others do not alternate.
 func (r *Remembered) corrected(child types.UID, manager string, now time.Time) {
-	found := r.changes[hashOf(child)]
-	if found == nil {
+	known := r.changes[hashOf(child)]
+	if known == nil {
 		return
 	}
-	if now.Sub(found.corrected) >= contestEnds {
-		found.corrections, found.manager = 0, ""
+	if now.Sub(known.corrected) >= contestEnds {
+		known.corrections, known.manager = 0, ""
 	}
-	found.corrections, found.corrected = found.corrections+1, now
-	if found.manager == "" {
-		found.manager = strings.Clone(manager)
-	}
+	known.corrections, known.corrected = known.corrections+1, now
+	known.manager = cmp.Or(known.manager, strings.Clone(manager))
 }
 
 // contest returns the field manager that keeps changing a child, and the time until the child is no
 // longer contested, or 0 if it is not contested.
 func (r *Remembered) contest(child types.UID, now time.Time) (manager string, left time.Duration) {
-	found := r.changes[hashOf(child)]
-	if found == nil || found.corrections < contestedAfter {
+	known := r.changes[hashOf(child)]
+	if known == nil || known.corrections < contestedAfter {
 		return "", 0
 	}
-	return found.manager, max(found.corrected.Add(contestEnds).Sub(now), 0)
+	return known.manager, max(known.corrected.Add(contestEnds).Sub(now), 0)
 }
 
 // rivalOf returns the field manager of the client that changed the fields that a patch restores. If
 // no other manager has one of these fields, for example because it has removed them, it returns the
 // last manager that wrote the object, or "" if there is none.
-func (a *Applier) rivalOf(live client.Object, patch []byte) string {
-	var restored map[string]any
-	if json.Unmarshal(patch, &restored) != nil {
-		restored = nil // the merge failed, so the fields are unknown
-	}
+func (a *Applier) rivalOf(live client.Object, patch map[string]any) string {
 	var rival metav1.ManagedFieldsEntry
 	hasField := false
 	for _, entry := range live.GetManagedFields() {
@@ -72,7 +67,7 @@ func (a *Applier) rivalOf(live client.Object, patch []byte) string {
 			json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
-		has := overlaps(fields, restored)
+		has := overlaps(fields, patch)
 		if has && !hasField || has == hasField && !entry.Time.Before(rival.Time) {
 			rival, hasField = entry, has
 		}
@@ -83,13 +78,10 @@ func (a *Applier) rivalOf(live client.Object, patch []byte) string {
 // overlaps reports whether a manager has one of the fields of a patch. A list counts as one field.
 func overlaps(fields, patch map[string]any) bool {
 	for key, value := range patch {
-		field, found := fields["f:"+key]
-		if !found {
-			continue
-		}
+		field, has := fields["f:"+key]
+		innerFields, _ := field.(map[string]any)
 		inner, isObject := value.(map[string]any)
-		has, _ := field.(map[string]any)
-		if !isObject || len(has) == 0 || overlaps(has, inner) {
+		if has && (!isObject || len(innerFields) == 0 || overlaps(innerFields, inner)) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -70,13 +71,9 @@ func TestContest(t *testing.T) {
 					time.Sleep(test.every)
 					if test.change != nil {
 						live := deployment()
-						if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-							t.Fatal(err)
-						}
+						applier.read(t, live)
 						test.change(live)
-						if err := applier.Client.Update(t.Context(), live); err != nil {
-							t.Fatal(err)
-						}
+						applier.update(t, live)
 					}
 					if contested = apply(i + 1); len(contested) > 0 && i+1 < contestedAfter {
 						t.Errorf("contested after %d corrections", i+1)
@@ -142,14 +139,18 @@ func TestRival(t *testing.T) {
 			"autoscaler",
 		},
 		"removed":         {restoresLabel, []metav1.ManagedFieldsEntry{ours, entryOf("remover", "", revision, 8), status}, "remover"},
-		"no patch":        {"", []metav1.ManagedFieldsEntry{ours, entryOf("breaker", "", image, 8)}, "breaker"},
+		"no patch":        {"{}", []metav1.ManagedFieldsEntry{ours, entryOf("breaker", "", image, 8)}, "breaker"},
 		"only the status": {restoresImage, []metav1.ManagedFieldsEntry{ours, status}, ""},
 		"no fields":       {restoresImage, []metav1.ManagedFieldsEntry{{Manager: "old"}}, ""},
 		"none":            {restoresImage, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := deployment(func(d *appsv1.Deployment) { d.ManagedFields = test.entries })
-			if got := (&Applier{FieldOwner: "shop-operator"}).rivalOf(live, []byte(test.patch)); got != test.want {
+			var patch map[string]any
+			if err := json.Unmarshal([]byte(test.patch), &patch); err != nil {
+				t.Fatal(err)
+			}
+			if got := (&Applier{FieldOwner: "shop-operator"}).rivalOf(live, patch); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -22,15 +22,7 @@ func TestCosts(t *testing.T) {
 	for name, object := range hugeObjects() {
 		cases["fingerprint, "+name] = cost.Of(func() { fingerprint(object) })
 		if live, ok := object.(*appsv1.Deployment); ok {
-			cases["merge, "+name] = cost.Of(func() {
-				_, err := threeWay(live, declared, declared)
-				if err != nil {
-					_, err = replacing(live, declared, declared)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
+			cases["merge, "+name] = cost.Of(func() { requirePatch(t, live, declared, declared) })
 		}
 	}
 	cost.Check(t, "child", cases)

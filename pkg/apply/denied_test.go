@@ -38,22 +38,17 @@ func denials() map[string]error {
 func TestDenialIsReported(t *testing.T) {
 	for name, denial := range denials() {
 		t.Run(name, func(t *testing.T) {
-			denies := false
-			applier, _ := newApplier(interceptor.Funcs{
-				Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
-					if _, isService := object.(*corev1.Service); isService {
-						return denial
-					}
-					return c.Create(ctx, object, opts...)
-				},
-				Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
-					if denies {
-						return denial
-					}
-					return c.Patch(ctx, object, patch, opts...)
-				},
-				Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return denial },
-			})
+			denies, funcs := false, refusesServices(denial)
+			funcs.Delete = func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return denial }
+			funcs.Patch = func(
+				ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
+			) error {
+				if denies {
+					return denial
+				}
+				return c.Patch(ctx, object, patch, opts...)
+			}
+			applier, _ := newApplier(funcs)
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 			apply := func(children ...client.Object) {
 				t.Helper()
@@ -92,9 +87,7 @@ func TestDeniedRemoval(t *testing.T) {
 					return c.Patch(ctx, object, patch, opts...)
 				},
 			})
-			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-				t.Fatal(err)
-			}
+			applier.apply(t, deployment())
 
 			without := deployment()
 			without.Spec.Template.Annotations = nil
@@ -104,20 +97,14 @@ func TestDeniedRemoval(t *testing.T) {
 				}
 			}
 			live := deployment()
-			if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-				t.Fatal(err)
-			}
+			applier.read(t, live)
 			if !strings.Contains(live.Annotations[annotation], "note") || live.Spec.Template.Annotations["note"] == "" {
 				t.Errorf("the record %s of %v", live.Annotations[annotation], live.Spec.Template.Annotations)
 			}
 
 			required, applier.Memory = false, Memory{}
-			if _, err := applier.Apply(t.Context(), owner, nil, nil, without.DeepCopy()); err != nil {
-				t.Fatal(err)
-			}
-			if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-				t.Fatal(err)
-			}
+			applier.apply(t, without.DeepCopy())
+			applier.read(t, live)
 			if len(live.Spec.Template.Annotations) > 0 {
 				t.Errorf("not removed: %v", live.Spec.Template.Annotations)
 			}

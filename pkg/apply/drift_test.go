@@ -52,9 +52,7 @@ func TestDriftDuringAPatch(t *testing.T) {
 	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict", err)
 	}
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, deployment())
 	got := deployment()
 	if err := applier.Reader.Get(t.Context(), client.ObjectKeyFromObject(live), got); err != nil {
 		t.Fatal(err)
@@ -87,9 +85,7 @@ func TestServiceOutsideOfTheCache(t *testing.T) {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, "web")
 		},
 	})
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, declared()); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, declared())
 	got := declared()
 	if err := applier.Reader.Get(t.Context(), client.ObjectKeyFromObject(live), got); err != nil || got.Labels["a"] != "1" {
 		t.Errorf("labels %v, error %v", got.Labels, err)

@@ -5,9 +5,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"reflect"
-	"slices"
 	"strconv"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,74 +43,55 @@ func stampOf(cached client.Object) uint64 {
 	if stamp == "" {
 		return fingerprint(cached)
 	}
-	found, err := strconv.ParseUint(stamp, base, 64)
+	hash, err := strconv.ParseUint(stamp, base, 64)
 	if err != nil {
 		return unreadable
 	}
-	return found
+	return hash
 }
 
 // fingerprint returns a hash of a declared or stored child. The hash ignores fields that change
 // although no client changes the child. The cost is proportional to the size.
 func fingerprint(child client.Object) uint64 {
-	buffer := encoded.Get().(*[]byte)
-	defer encoded.Put(buffer)
-	raw, err := encode(content(child), *buffer)
+	object := content(child)
+	encode := func() ([]byte, error) { return json.Marshal(object) }
+	// Protocol buffers are cheaper. Kinds of other API groups do not support them.
+	if encoder, ok := object.(interface{ Marshal() ([]byte, error) }); ok {
+		encode = encoder.Marshal
+	}
+	raw, err := encode()
 	if err != nil {
 		return unreadable
 	}
-	if cap(raw) <= maxEncoded {
-		*buffer = raw
-	}
 	return maphash.Bytes(seed, raw)
-}
-
-// encoded has buffers for encoded objects, which are read once. A buffer for an object larger than
-// maxEncoded bytes is not kept.
-var encoded = sync.Pool{New: func() any { return new([]byte) }}
-
-const maxEncoded = 64 << 10
-
-// encode returns equal bytes for equal objects, in the buffer if it is large enough. Protocol
-// buffers are the cheapest encoding. Kinds of other API groups do not support it.
-func encode(object client.Object, buffer []byte) ([]byte, error) {
-	encoder, ok := object.(interface {
-		Size() int
-		MarshalToSizedBuffer(buffer []byte) (int, error)
-	})
-	if !ok {
-		return json.Marshal(object)
-	}
-	raw := slices.Grow(buffer[:0], encoder.Size())[:encoder.Size()]
-	_, err := encoder.MarshalToSizedBuffer(raw)
-	return raw, err
 }
 
 // content returns a read-only copy of an object. The copy has no status, no metadata that the API
 // server and controllers set, and no data of an immutable ConfigMap or of a ControllerRevision.
 func content(object client.Object) client.Object {
-	value := reflect.New(reflect.TypeOf(object).Elem())
-	value.Elem().Set(reflect.ValueOf(object).Elem())
-	if status := value.Elem().FieldByName("Status"); status.IsValid() {
+	copied := emptyOf(object)
+	fields := reflect.ValueOf(copied).Elem()
+	fields.Set(reflect.ValueOf(object).Elem())
+	if status := fields.FieldByName("Status"); status.IsValid() {
 		status.SetZero()
 	}
-	out := value.Interface().(client.Object)
-	out.SetManagedFields(nil)
-	out.SetResourceVersion("")
-	out.SetGeneration(0)
-	out.SetSelfLink("")
-	if _, found := out.GetAnnotations()[revisionAnnotation]; found {
-		annotations := maps.Clone(out.GetAnnotations())
+	copied.SetManagedFields(nil)
+	copied.SetResourceVersion("")
+	copied.SetGeneration(0)
+	copied.SetSelfLink("")
+	if _, hasRevision := copied.GetAnnotations()[revisionAnnotation]; hasRevision {
+		annotations := maps.Clone(copied.GetAnnotations())
 		delete(annotations, revisionAnnotation)
-		out.SetAnnotations(annotations)
+		copied.SetAnnotations(annotations)
 	}
-	switch out := out.(type) {
+
+	switch copied := copied.(type) {
 	case *corev1.ConfigMap:
-		if ptr.Deref(out.Immutable, false) {
-			out.Data, out.BinaryData = nil, nil
+		if ptr.Deref(copied.Immutable, false) {
+			copied.Data, copied.BinaryData = nil, nil
 		}
 	case *appsv1.ControllerRevision:
-		out.Data = runtime.RawExtension{}
+		copied.Data = runtime.RawExtension{}
 	}
-	return out
+	return copied
 }

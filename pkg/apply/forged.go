@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -23,11 +22,9 @@ type Content interface {
 
 // Forged is the error for an immutable child whose content differs from its declaration. Its data
 // cannot be corrected: the child was deleted, and another client created one with the same name and
-// owner.
+// owner. Child is the stored child.
 type Forged struct {
-	// Kind is the kind of the child.
-	Kind string
-	// Child is the stored child.
+	Kind  string
 	Child client.Object
 }
 
@@ -38,21 +35,18 @@ func (e *Forged) Error() string {
 
 // IsForged returns the *Forged in the error's chain, or nil.
 func IsForged(err error) *Forged {
-	var forged *Forged
-	if errors.As(err, &forged) {
-		return forged
-	}
-	return nil
+	forged, _ := errors.AsType[*Forged](err)
+	return forged
 }
 
 // verify returns *Forged if the stored child does not have the content.
-func verify(ctx context.Context, content Content, gvk schema.GroupVersionKind, child, live client.Object) error {
-	if content == nil {
+func (p *pass) verify(ctx context.Context, child *candidate, stored client.Object) error {
+	if p.content == nil {
 		return nil
 	}
-	holds, err := content.Holds(ctx, child, live)
+	holds, err := p.content.Holds(ctx, child.object, stored)
 	if err == nil && !holds {
-		err = &Forged{Kind: gvk.Kind, Child: live}
+		err = &Forged{Kind: child.gvk.Kind, Child: stored}
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -48,15 +49,12 @@ type Remembered struct {
 	confirmed bool
 }
 
-// look is the result of the last comparison of a child. There is one for each child in the cluster,
-// so it is small and has no pointers.
+// look is the result of the last comparison of a child: the hash of its UID, and the fingerprints of
+// the child and of its declaration. There is one for each child in the cluster, so it is small and
+// has no pointers.
 type look struct {
-	// child is the hash of the UID.
-	child uint64
-	// stored and declared are the fingerprints of the child and of its declaration.
-	stored, declared uint64
-	// match is the relation of both.
-	match match
+	child, stored, declared uint64
+	match                   match
 }
 
 // isOf reports whether the child in the cache is unchanged since the comparison.
@@ -64,12 +62,12 @@ func (l look) isOf(cached client.Object) bool {
 	return l.stored != unreadable && l.stored == stampOf(cached)
 }
 
-// changes has the number of spent comparisons, and the time since which some of them are earned
-// back. It also has the number of consecutive corrections, the time of the last one, and the field
-// manager of the other client.
+// changes has the changes of a child by another client.
 type changes struct {
-	spent       int
-	since       time.Time
+	// looks limits the comparisons.
+	looks *rate.Limiter
+	// corrections is the number of consecutive corrections, corrected the time of the last one, and
+	// manager the field manager of the other client.
 	corrections int
 	corrected   time.Time
 	manager     string
@@ -116,21 +114,21 @@ func (m *Memory) forget(owner types.NamespacedName) {
 }
 
 // find returns the last comparison of the child with this UID, if the owner has this name and UID.
-func (m *Memory) find(name types.NamespacedName, owner, child types.UID) (found look, known bool) {
+func (m *Memory) find(name types.NamespacedName, owner, child types.UID) (last look, isKnown bool) {
 	m.View(name, owner, func(r *Remembered) {
 		if i := r.index(hashOf(child)); i >= 0 {
-			found, known = r.children[i], true
+			last, isKnown = r.children[i], true
 		}
 	})
-	return found, known
+	return last, isKnown
 }
 
 // note stores the result of a comparison.
-func (r *Remembered) note(found look) {
-	if i := r.index(found.child); i >= 0 {
-		r.children[i] = found
+func (r *Remembered) note(last look) {
+	if i := r.index(last.child); i >= 0 {
+		r.children[i] = last
 	} else {
-		r.children = append(r.children, found)
+		r.children = append(r.children, last)
 	}
 }
 
@@ -141,34 +139,28 @@ func (r *Remembered) spend(child types.UID, now time.Time) time.Duration {
 	if r.index(hash) < 0 {
 		return 0
 	}
-	found := r.changes[hash]
-	if found == nil {
-		found = &changes{since: now}
-		if r.changes == nil {
-			r.changes = map[uint64]*changes{}
-		}
-		r.changes[hash] = found
+	if r.changes == nil {
+		r.changes = map[uint64]*changes{}
 	}
-	earned := min(int(now.Sub(found.since)/lookEvery), found.spent)
-	found.spent -= earned
-	found.since = found.since.Add(time.Duration(earned) * lookEvery)
-	if found.spent == 0 {
-		found.since = now
+	if r.changes[hash] == nil {
+		r.changes[hash] = &changes{looks: rate.NewLimiter(rate.Every(lookEvery), maxLooks)}
 	}
-	if found.spent >= maxLooks {
-		return found.since.Add(lookEvery).Sub(now)
+
+	reservation := r.changes[hash].looks.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
 	}
-	found.spent++
-	return 0
+	return wait
 }
 
 // keep removes all children except these.
-func (r *Remembered) keep(children []types.UID) {
+func (r *Remembered) keep(children []*candidate) {
 	if len(r.children) <= len(children) {
 		return
 	}
 	r.children = slices.DeleteFunc(r.children, func(l look) bool {
-		return !slices.ContainsFunc(children, func(uid types.UID) bool { return hashOf(uid) == l.child })
+		return !slices.ContainsFunc(children, func(child *candidate) bool { return hashOf(child.uid) == l.child })
 	})
 	maps.DeleteFunc(r.changes, func(child uint64, _ *changes) bool { return r.index(child) < 0 })
 }

@@ -10,7 +10,6 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -19,24 +18,20 @@ import (
 // key, and a selector with one more key selects other Pods.
 var atomicFields = [][]string{{"spec", "selector"}, {"spec", "podSelector"}}
 
-// atomicLists are lists whose elements the strategic merge cannot distinguish. It only compares the
-// topology key of a spread constraint, and two constraints can have the same key.
-var atomicLists = [][]string{{"spec", "template", "spec", "topologySpreadConstraints"}}
+// spreadConstraints is a list whose elements the strategic merge cannot distinguish. It only
+// compares the topology key of a constraint, and two constraints can have the same key.
+var spreadConstraints = []string{"spec", "template", "spec", "topologySpreadConstraints"}
 
-// sharedMaps are maps that other clients also write to. If the declaration no longer has such a
-// map, only the keys of the last declaration are removed.
-var sharedMaps = [][]string{
-	{"metadata", "annotations"},
-	{"spec", "template", "metadata", "annotations"},
-	{"spec", "template", "spec", "nodeSelector"},
-}
-
-// keptFields are fields that the API server does not change if a write omits them, with their
-// defaults. If such a field is no longer declared, its default is written.
-var keptFields = []struct {
-	path      []string
-	byDefault string
+// undeclared has fields that a write must set if they are no longer declared. Other clients also
+// write to the maps, so only the keys of the last declaration are removed. The API server does not
+// change the other fields if a write omits them, so their default is written.
+var undeclared = []struct {
+	path  []string
+	value any
 }{
+	{[]string{"metadata", "annotations"}, map[string]any{}},
+	{[]string{"spec", "template", "metadata", "annotations"}, map[string]any{}},
+	{[]string{"spec", "template", "spec", "nodeSelector"}, map[string]any{}},
 	{[]string{"spec", "ipFamilyPolicy"}, "SingleStack"},
 }
 
@@ -47,37 +42,31 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is), json.Unmarshal(current, &stored)); err != nil {
+	err = errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is), json.Unmarshal(current, &stored))
+	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	// No declaration has finalizers.
 	unstructured.RemoveNestedField(was, "metadata", "finalizers")
 	unstructured.RemoveNestedField(stored, "metadata", "finalizers")
 	// The whole stored value counts as declared before, so the merge removes keys that are no
 	// longer declared.
 	for _, path := range atomicFields {
-		if value, found, err := unstructured.NestedMap(stored, path...); err == nil && found {
+		if value, exists, err := unstructured.NestedMap(stored, path...); err == nil && exists {
 			if err := unstructured.SetNestedMap(was, value, path...); err != nil {
 				return nil, nil, nil, err
 			}
 		}
 	}
+
 	dropForeign(was, is, stored, "labels")
 	dropForeign(was, is, stored, "annotations")
-	for _, path := range sharedMaps {
-		_, before, err1 := unstructured.NestedMap(was, path...)
-		_, now, err2 := unstructured.NestedMap(is, path...)
-		if err1 == nil && err2 == nil && before && !now {
-			if err := unstructured.SetNestedMap(is, map[string]any{}, path...); err != nil {
-				return nil, nil, nil, err
-			}
-		}
-	}
-	for _, field := range keptFields {
-		_, before, err1 := unstructured.NestedFieldNoCopy(was, field.path...)
-		_, now, err2 := unstructured.NestedFieldNoCopy(is, field.path...)
-		if err1 == nil && err2 == nil && before && !now {
-			if err := unstructured.SetNestedField(is, field.byDefault, field.path...); err != nil {
+	for _, field := range undeclared {
+		_, before, _ := unstructured.NestedFieldNoCopy(was, field.path...)
+		_, remains, _ := unstructured.NestedFieldNoCopy(is, field.path...)
+		if before && !remains {
+			if err := unstructured.SetNestedField(is, field.value, field.path...); err != nil {
 				return nil, nil, nil, err
 			}
 		}
@@ -88,71 +77,64 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 // dropForeign removes labels or annotations from the stored object that were never declared. There
 // can be many, and no merge changes them.
 func dropForeign(was, is, stored map[string]any, field string) {
-	before, _, _ := unstructured.NestedFieldNoCopy(was, "metadata", field)
-	now, _, _ := unstructured.NestedFieldNoCopy(is, "metadata", field)
-	live, _, _ := unstructured.NestedFieldNoCopy(stored, "metadata", field)
-	declaredBefore, _ := before.(map[string]any)
-	declaredNow, _ := now.(map[string]any)
-	if all, ok := live.(map[string]any); ok {
-		maps.DeleteFunc(all, func(key string, _ any) bool {
-			_, inBefore := declaredBefore[key]
-			_, inNow := declaredNow[key]
-			return !inBefore && !inNow
-		})
-	}
+	before, _, _ := unstructured.NestedMap(was, "metadata", field)
+	declared, _, _ := unstructured.NestedMap(is, "metadata", field)
+	all, _, _ := unstructured.NestedFieldNoCopy(stored, "metadata", field)
+	live, _ := all.(map[string]any)
+	maps.DeleteFunc(live, func(key string, _ any) bool {
+		_, wasDeclared := before[key]
+		_, isDeclared := declared[key]
+		return !wasDeclared && !isDeclared
+	})
 }
 
-// threeWay returns the strategic merge patch that changes the live object to the declaration, or
-// nil if it is as declared.
-func threeWay(live client.Object, last, declared []byte) ([]byte, error) {
+// threeWay returns the strategic merge patch that changes the live object to the declaration. The
+// patch is empty if the object is as declared.
+func threeWay(live client.Object, last, declared []byte) (map[string]any, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := takeAtomicLists(was, is, stored)
+	before, constraints, current := takeConstraints(was), takeConstraints(is), takeConstraints(stored)
+	patch, err := merge(live, was, is, stored)
 	if err != nil {
 		return nil, err
 	}
-	patch, err := merge(live, was, is, stored)
-	if err != nil || patch == nil && len(lists) == 0 {
-		return nil, err
+
+	switch {
+	case len(constraints) > 0 && !reflect.DeepEqual(constraints, current):
+		replacement := append([]any{map[string]any{"$patch": "replace"}}, constraints...)
+		err = unstructured.SetNestedField(patch, replacement, spreadConstraints...)
+	case len(constraints) == 0 && len(before) > 0 && len(current) > 0:
+		err = unstructured.SetNestedField(patch, nil, spreadConstraints...)
 	}
-	if patch == nil {
-		patch = map[string]any{}
-	}
-	for _, list := range lists {
-		if err := unstructured.SetNestedField(patch, list.value, list.path...); err != nil {
-			return nil, err
-		}
-	}
-	return json.Marshal(patch)
+	return patch, err
+}
+
+// takeConstraints removes the spread constraints from an object, and returns them.
+func takeConstraints(object map[string]any) []any {
+	value, _, _ := unstructured.NestedFieldNoCopy(object, spreadConstraints...)
+	unstructured.RemoveNestedField(object, spreadConstraints...)
+	constraints, _ := value.([]any)
+	return constraints
 }
 
 // replacing returns the JSON merge patch that changes the live object to the declaration. It
 // replaces each list that differs, including elements of other clients.
-func replacing(live client.Object, last, declared []byte) ([]byte, error) {
+func replacing(live client.Object, last, declared []byte) (map[string]any, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
 		return nil, err
 	}
-	return jsonMergePatch(was, is, stored)
-}
-
-func jsonMergePatch(was, is, stored map[string]any) ([]byte, error) {
-	last, err1 := json.Marshal(was)
-	declared, err2 := json.Marshal(is)
-	current, err3 := json.Marshal(stored)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err
-	}
-	return jsonmergepatch.CreateThreeWayJSONMergePatch(last, declared, current)
+	return mergePatch(was, is, stored), nil
 }
 
 // errNotMerged is the error of a merge that is impossible, because a list element has lost its key
 // field.
 var errNotMerged = errors.New("failed to merge")
 
-// merge returns the strategic merge patch of the three objects, or nil if it would change nothing.
+// merge returns the strategic merge patch of the three objects, which is empty if it would change
+// nothing.
 func merge(live client.Object, was, is, stored map[string]any) (map[string]any, error) {
 	if hasLongList(was) || hasLongList(is) || hasLongList(stored) {
 		return nil, fmt.Errorf("%w: a list has more than %d elements", errNotMerged, maxElements)
@@ -164,56 +146,23 @@ func merge(live client.Object, was, is, stored map[string]any) (map[string]any, 
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	patch, err := strategicpatch.CreateThreeWayMergePatch(last, declared, current, meta, true)
+
+	raw, err := strategicpatch.CreateThreeWayMergePatch(last, declared, current, meta, true)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
-	}
-	if string(patch) == "{}" {
-		return nil, nil
 	}
 	// The patch always has fields with the patch strategy "replace", such as the selector of a
 	// PodDisruptionBudget. Check whether the patch changes anything.
-	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
+	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, raw, meta)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
 	}
+	patch := map[string]any{}
 	if jsonpatch.Equal(current, patched) {
-		return nil, nil
+		return patch, nil
 	}
-	var out map[string]any
-	return out, json.Unmarshal(patch, &out)
-}
-
-// replacement is the value of an atomic list in a patch.
-type replacement struct {
-	path  []string
-	value any
-}
-
-// takeAtomicLists removes the atomic lists from the three objects, and returns the replacements of
-// the lists that differ.
-func takeAtomicLists(was, is, stored map[string]any) ([]replacement, error) {
-	var out []replacement
-	for _, path := range atomicLists {
-		var lists [3][]any
-		for i, object := range []map[string]any{was, is, stored} {
-			list, _, err := unstructured.NestedSlice(object, path...)
-			if err != nil {
-				return nil, err
-			}
-			lists[i] = list
-			unstructured.RemoveNestedField(object, path...)
-		}
-		before, declared, current := lists[0], lists[1], lists[2]
-		switch {
-		case reflect.DeepEqual(declared, current):
-		case len(declared) > 0:
-			out = append(out, replacement{path, append([]any{map[string]any{"$patch": "replace"}}, declared...)})
-		case len(before) > 0 && len(current) > 0:
-			out = append(out, replacement{path, nil})
-		}
-	}
-	return out, nil
+	err = json.Unmarshal(raw, &patch)
+	return patch, err
 }
 
 // declaration encodes the part of a child that is compared with the stored child. It omits the
@@ -227,8 +176,18 @@ func declaration(child client.Object) ([]byte, error) {
 	for _, field := range []string{"apiVersion", "kind", "status"} {
 		delete(object, field)
 	}
-	if object["data"] == nil { // a ControllerRevision without its data encodes it as null, which a patch would write
-		delete(object, "data")
-	}
+	dropNulls(object)
 	return json.Marshal(object)
+}
+
+// dropNulls removes null fields from an object and its inner objects. A required field that was
+// never set is null.
+func dropNulls(object map[string]any) {
+	for key, value := range object {
+		if value == nil {
+			delete(object, key)
+		} else if inner, ok := value.(map[string]any); ok {
+			dropNulls(inner)
+		}
+	}
 }

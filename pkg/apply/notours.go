@@ -57,37 +57,26 @@ func (e *NotOurs) owner() string {
 	return "nothing controls it"
 }
 
-// notOurs returns the error for a live object. The declared child must have its owner reference.
-func notOurs(gvk schema.GroupVersionKind, child, live client.Object) *NotOurs {
-	owner := metav1.GetControllerOf(child)
-	err := &NotOurs{Kind: gvk.Kind, Name: live.GetName(), OwnerKind: owner.Kind}
-	if controller := metav1.GetControllerOf(live); controller != nil {
-		err.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
-		err.Predecessor = sameOwner(controller, owner)
+// notOurs returns the error for a stored object. The declared child must have its owner reference.
+func notOurs(child *candidate, stored client.Object) *NotOurs {
+	owner := metav1.GetControllerOf(child.object)
+	taken := &NotOurs{Kind: child.gvk.Kind, Name: stored.GetName(), OwnerKind: owner.Kind}
+	if controller := metav1.GetControllerOf(stored); controller != nil {
+		taken.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
+		taken.Predecessor = sameOwner(controller, owner)
 	}
-	return err
+	return taken
 }
 
-// sameOwner reports whether two owners have the same kind and name.
+// sameOwner reports whether two owners have the same kind and name. The version of an owner
+// reference is not part of its identity.
 func sameOwner(a, b *metav1.OwnerReference) bool {
-	return groupOf(a) == groupOf(b) && a.Kind == b.Kind && a.Name == b.Name
-}
-
-// groupOf returns the API group of an owner. The version of an owner reference is not part of its
-// identity.
-func groupOf(owner *metav1.OwnerReference) string {
-	group, _, found := strings.Cut(owner.APIVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
+	kind := schema.FromAPIVersionAndKind(a.APIVersion, a.Kind).GroupKind()
+	return kind == schema.FromAPIVersionAndKind(b.APIVersion, b.Kind).GroupKind() && a.Name == b.Name
 }
 
 // IsNotOurs returns the *NotOurs in the error's chain, or nil if there is none.
 func IsNotOurs(err error) *NotOurs {
-	var notOurs *NotOurs
-	if errors.As(err, &notOurs) {
-		return notOurs
-	}
-	return nil
+	taken, _ := errors.AsType[*NotOurs](err)
+	return taken
 }

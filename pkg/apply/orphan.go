@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -21,121 +22,78 @@ import (
 // owner, its selector, and its content show that it is a child. An object that lacks one of them is
 // foreign, and is never changed. See docs/adr/0054-orphans-are-adopted.md.
 
-// refuse returns *NotOurs for a live object without the owner's reference, unless the object is an
+// refuse returns *NotOurs for a stored object without the owner's reference, unless the object is an
 // orphan of an owner with this kind and name. Other errors are errors of the content.
-func (a *Applier) refuse(
-	ctx context.Context, owner client.Object, content Content, gvk schema.GroupVersionKind, child, live client.Object,
-) error {
-	refusal := notOurs(gvk, child, live)
-	if refusal.Controller != "" || !a.hasLabels(live, owner.GetName()) {
+func (p *pass) refuse(ctx context.Context, child *candidate, stored client.Object) error {
+	refusal := notOurs(child, stored)
+	ours := labels.SelectorFromSet(p.Labels(p.owner.GetName()))
+	if refusal.Controller != "" || !ours.Matches(labels.Set(stored.GetLabels())) {
 		return refusal
 	}
 	switch {
-	case !a.isRecorded(child, live):
-		refusal.Why = fmt.Sprintf("its annotation %s does not name this %s", a.Annotation, refusal.OwnerKind)
+	case !p.isRecorded(child.object, stored):
+		refusal.Why = fmt.Sprintf("its annotation %s does not name this %s", p.Annotation, refusal.OwnerKind)
 		return refusal
-	case !sameSelector(child, live):
+	case !sameSelector(child.object, stored):
 		refusal.Why = "its selector differs"
 		return refusal
 	}
-	switch err := verify(ctx, content, gvk, child, live); {
+	switch err := p.verify(ctx, child, stored); {
 	case IsForged(err) != nil:
 		refusal.Why = "its content differs"
-		return refusal
 	case err != nil:
 		return err
-	case live.GetDeletionTimestamp() != nil:
+	case stored.GetDeletionTimestamp() != nil:
 		refusal.Predecessor = true
-		return refusal
-	case a.spend(owner, live.GetUID()) > 0:
+	case p.spend(stored.GetUID()) > 0:
 		refusal.Why = "another client keeps removing its owner reference"
-		return refusal
+	default:
+		return nil
 	}
-	return nil
+	return refusal
 }
 
-// isRecorded reports whether the record of a live object is that of a child with this name, of an
+// isRecorded reports whether the record of a stored object is that of a child with this name, of an
 // owner with this kind and name. A restored object can be in another namespace than before.
-func (a *Applier) isRecorded(child, live client.Object) bool {
-	record := emptyOf(live)
-	if err := json.Unmarshal(sanitizeRecord(live, a.recordOf(live)), record); err != nil {
+func (a *Applier) isRecorded(child, stored client.Object) bool {
+	record := emptyOf(stored)
+	if err := json.Unmarshal(sanitizeRecord(stored, a.recordOf(stored)), record); err != nil {
 		return false
 	}
-	before, now := metav1.GetControllerOf(record), metav1.GetControllerOf(child)
-	return before != nil && sameOwner(before, now) && record.GetName() == child.GetName()
+	before, owner := metav1.GetControllerOf(record), metav1.GetControllerOf(child)
+	return before != nil && sameOwner(before, owner) && record.GetName() == child.GetName()
 }
 
-// sameSelector reports whether a live object has the selector of the declaration. Both have none if
-// the kind has none.
-func sameSelector(child, live client.Object) bool {
-	declared, err1 := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
-	stored, err2 := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+// sameSelector reports whether a stored object has the selector of the declaration. Both have none
+// if the kind has none.
+func sameSelector(child, stored client.Object) bool {
+	is, err1 := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+	was, err2 := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
 	if err1 != nil || err2 != nil {
 		return false
 	}
-	for _, path := range atomicFields {
-		is, _, _ := unstructured.NestedFieldNoCopy(declared, path...)
-		was, _, _ := unstructured.NestedFieldNoCopy(stored, path...)
-		if !reflect.DeepEqual(is, was) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(atomicFields, func(path []string) bool {
+		declared, _, _ := unstructured.NestedFieldNoCopy(is, path...)
+		live, _, _ := unstructured.NestedFieldNoCopy(was, path...)
+		return !reflect.DeepEqual(declared, live)
+	})
 }
 
-// adopt makes the owner the controller of an orphan.
-func (a *Applier) adopt(ctx context.Context, owner, orphan client.Object, gvk schema.GroupVersionKind) error {
-	patch, err := a.adoption(owner, orphan)
+// adopt adds the owner to the owner references of the child's orphan, and changes nothing else.
+func (p *pass) adopt(ctx context.Context, child *candidate) error {
+	adopted := child.orphan.DeepCopyObject().(client.Object)
+	err := controllerutil.SetControllerReference(p.owner, adopted, p.Client.Scheme())
+	var patch []byte
+	if err == nil {
+		patch, err = client.MergeFromWithOptions(child.orphan, client.MergeFromWithOptimisticLock{}).Data(adopted)
+	}
+	if err == nil {
+		err = p.Client.Patch(ctx, child.orphan, client.RawPatch(types.MergePatchType, patch), p.FieldOwner)
+	}
 	if err != nil {
-		return fmt.Errorf("failed to encode %s %q: %w", gvk.Kind, orphan.GetName(), err)
+		return child.failed("adopt", err)
 	}
-	if err := a.Client.Patch(ctx, orphan, patch, a.FieldOwner); err != nil {
-		return fmt.Errorf("failed to adopt %s %q: %w", gvk.Kind, orphan.GetName(), err)
-	}
-	log.FromContext(ctx).Info("Adopted child", "kind", gvk.Kind, "child", orphan.GetName())
-	a.Wrote(gvk.Kind, VerbPatch)
+	log.FromContext(ctx).Info("Adopted child", "kind", child.gvk.Kind, "child", child.orphan.GetName())
+	p.Wrote(child.gvk.Kind, VerbPatch)
 	return nil
-}
-
-// isAlive returns a conflict if the stored owner is another one or is being deleted. Call it after
-// the orphans were read: the garbage collector removes the owner references from the children of an
-// owner that is deleted with --cascade=orphan, and would delete a child that is adopted then. It
-// does nothing if ConfirmOwners is false.
-func (a *Applier) isAlive(ctx context.Context, owner client.Object) error {
-	if !a.ConfirmOwners {
-		return nil
-	}
-	gvk, live, err := a.readOwner(ctx, owner)
-	if err != nil {
-		return err
-	}
-	if live == nil || live.GetUID() != owner.GetUID() || live.GetDeletionTimestamp() != nil {
-		return conflict(gvk, owner, "it was deleted a moment ago")
-	}
-	return nil
-}
-
-// adoption returns the patch that adds the owner to the owner references of an orphan, and changes
-// nothing else.
-func (a *Applier) adoption(owner, orphan client.Object) (client.Patch, error) {
-	adopted := orphan.DeepCopyObject().(client.Object)
-	if err := controllerutil.SetControllerReference(owner, adopted, a.Client.Scheme()); err != nil {
-		return nil, err
-	}
-	patch := &unstructured.Unstructured{Object: map[string]any{}}
-	patch.SetUID(orphan.GetUID())
-	patch.SetResourceVersion(orphan.GetResourceVersion())
-	patch.SetOwnerReferences(adopted.GetOwnerReferences())
-	raw, err := json.Marshal(patch.Object)
-	return client.RawPatch(types.MergePatchType, raw), err
-}
-
-// hasLabels reports whether a stored child has the labels that every child of an owner has.
-func (a *Applier) hasLabels(live client.Object, owner string) bool {
-	for key, value := range a.Labels(owner) {
-		if live.GetLabels()[key] != value {
-			return false
-		}
-	}
-	return true
 }

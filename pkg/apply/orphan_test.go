@@ -58,18 +58,10 @@ func restored[T client.Object](t *testing.T, child T, change ...func(declared T,
 func TestOrphans(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{}, restored(t, labelled()))
 	live := labelled()
-	read := func() {
-		t.Helper()
-		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read()
+	applier.read(t, live)
 	live.Labels["velero.io/restore-name"] = "monday"
 	live.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "theirs", UID: "other"}}
-	if err := applier.Client.Update(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.update(t, live)
 	before := live.DeepCopy()
 	for i, want := range []writes{{"patch Deployment": 1}, {"patch Deployment": 1}, {}} {
 		_, err := applier.Apply(t.Context(), owner, nil, nil, labelled())
@@ -80,7 +72,7 @@ func TestOrphans(t *testing.T) {
 			t.Errorf("call %d: writes (-want +got):\n%s", i, diff)
 		}
 		clear(counted)
-		read()
+		applier.read(t, live)
 		if !metav1.IsControlledBy(live, owner) || len(live.OwnerReferences) != 2 || live.Labels["velero.io/restore-name"] != "monday" {
 			t.Errorf("call %d: %+v", i, live.ObjectMeta)
 		}
@@ -325,11 +317,12 @@ func TestOrphansNextToATakenName(t *testing.T) {
 // TestFightOverAnOwnerReference verifies that a client that keeps removing the owner reference does
 // not make the operator write without end, whether it waits for the reconcile or not.
 func TestFightOverAnOwnerReference(t *testing.T) {
-	t.Run("after each reconcile", func(t *testing.T) { testFightOverAnOwnerReference(t, false) })
-	t.Run("after each adoption", func(t *testing.T) { testFightOverAnOwnerReference(t, true) })
+	for name, atOnce := range map[string]bool{"after each reconcile": false, "after each adoption": true} {
+		t.Run(name, func(t *testing.T) { fightOverAnOwnerReference(t, atOnce) })
+	}
 }
 
-func testFightOverAnOwnerReference(t *testing.T, atOnce bool) {
+func fightOverAnOwnerReference(t *testing.T, atOnce bool) {
 	t.Helper()
 	applier, counted := newApplier(interceptor.Funcs{}, restored(t, labelled()))
 	var err error
@@ -338,13 +331,9 @@ func testFightOverAnOwnerReference(t *testing.T, atOnce bool) {
 			continue // adopted, or refused
 		}
 		live := labelled()
-		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-			t.Fatal(err)
-		}
+		applier.read(t, live)
 		live.OwnerReferences = nil
-		if err := applier.Client.Update(t.Context(), live); err != nil {
-			t.Fatal(err)
-		}
+		applier.update(t, live)
 	}
 	if IsNotOurs(err) == nil || !strings.Contains(err.Error(), "another client keeps removing its owner reference") {
 		t.Errorf("error %v", err)

@@ -20,52 +20,43 @@ import (
 
 // patch compares the declaration with the stored child, writes the difference, and returns the
 // stored child.
-func (a *Applier) patch(
-	ctx context.Context, owner client.Object, content Content, child client.Object, found comparison,
-) (client.Object, error) {
-	live, err := a.read(ctx, owner, content, child, found)
-	if err == nil {
-		err = verify(ctx, content, found.gvk, child, live)
-	}
+func (p *pass) patch(ctx context.Context, child *candidate) (client.Object, error) {
+	live, declared, err := p.read(ctx, child)
 	if err != nil {
 		return nil, err
 	}
-	declared, err := declaration(child)
+	isWritten, rival, err := p.write(ctx, child, live, declared)
 	if err != nil {
-		return nil, fmt.Errorf("failed to encode %s %q: %w", found.gvk.Kind, child.GetName(), err)
+		return nil, child.failed("patch", err)
 	}
-	wrote, rival, err := a.write(ctx, owner, live, declared, found.drifted)
-	if err != nil {
-		return nil, fmt.Errorf("failed to patch %s %q: %w", found.gvk.Kind, child.GetName(), err)
+	p.note(child, live, asDeclared)
+	if isWritten && child.drifted {
+		p.Memory.Update(p.owner, func(r *Remembered) { r.corrected(live.GetUID(), rival, time.Now()) })
 	}
-	a.note(owner, live, found, asDeclared)
-	if wrote && found.drifted {
-		a.Memory.Update(owner, func(r *Remembered) { r.corrected(live.GetUID(), rival, time.Now()) })
-	}
-	if wrote {
-		a.wrote(ctx, found.gvk, live, VerbPatch)
+	if isWritten {
+		p.wrote(ctx, child.gvk, live, VerbPatch)
 	}
 	return live, nil
 }
 
 // write changes the live object to the declaration, and reports whether it sent a request. If the
 // request corrects a drift, the rival is the field manager of the client whose change it undoes.
-func (a *Applier) write(
-	ctx context.Context, owner, live client.Object, declared []byte, corrects bool,
-) (wrote bool, rival string, err error) {
-	last := sanitizeRecord(live, a.recordOf(live))
-	patch, patchType, err := difference(a.abbreviate(live), last, declared)
-	if err == nil && patch == nil && a.recordOf(live) == string(a.record(declared)) {
+func (p *pass) write(
+	ctx context.Context, child *candidate, live client.Object, declared []byte,
+) (isWritten bool, rival string, err error) {
+	last := sanitizeRecord(live, p.recordOf(live))
+	patch, patchType, err := difference(p.abbreviate(live), last, declared)
+	if err == nil && len(patch) == 0 && p.recordOf(live) == string(p.record(declared)) {
 		return false, "", nil
 	}
-	if err := a.Confirm(ctx, owner); err != nil {
+	if err := p.Confirm(ctx, p.owner); err != nil {
 		return false, "", err
 	}
-	if corrects {
-		rival = a.rivalOf(live, patch)
+	if child.drifted {
+		rival = p.rivalOf(live, patch)
 	}
 	if err == nil {
-		err = a.send(ctx, patchType, patch, live, declared)
+		err = p.send(ctx, patchType, patch, live, declared)
 	}
 	// If another client changed or removed the key of a list element, for example its port, the
 	// merge results in two elements with the same name, or fails. Then replace whole lists. If the
@@ -75,8 +66,8 @@ func (a *Applier) write(
 		if !errors.Is(err, errNotMerged) && !isRefused(err) {
 			break
 		}
-		if patch, err = replacing(a.abbreviate(live), record, declared); err == nil {
-			err = a.send(ctx, types.MergePatchType, patch, live, declared)
+		if patch, err = replacing(p.abbreviate(live), record, declared); err == nil {
+			err = p.send(ctx, types.MergePatchType, patch, live, declared)
 		}
 	}
 	return err == nil, rival, err
@@ -93,65 +84,52 @@ func isRefused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || strings.Contains(err.Error(), "duplicate nodePort")
 }
 
-// send sends a patch with the record of the declaration. The patch can be nil. The live object gets
-// the response.
-func (a *Applier) send(ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte) error {
-	patch, err := a.complete(patch, live, declared)
+// send sends a patch with the record of the declaration. The live object gets the response. The UID
+// and the resourceVersion are preconditions, so that the patch applies to this version of this
+// object only. Otherwise a change between the read and the patch would be remembered as declared.
+func (a *Applier) send(
+	ctx context.Context, patchType types.PatchType, patch map[string]any, live client.Object, declared []byte,
+	options ...client.PatchOption,
+) error {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	maps.Copy(object.Object, patch)
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation)
 	if err != nil {
 		return fmt.Errorf("failed to encode: %w", err)
 	}
-	return a.Client.Patch(ctx, live, client.RawPatch(patchType, patch), a.FieldOwner)
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return fmt.Errorf("failed to encode: %w", err)
+	}
+	return a.Client.Patch(ctx, live, client.RawPatch(patchType, raw), append(options, a.FieldOwner)...)
 }
 
 // isUndone reports whether a patch would leave the live object as it is, because admission changes
 // what the patch declares. Only the API server knows that, so it is asked with a dry run. A refused
 // patch counts as one that changes the object.
 func (a *Applier) isUndone(
-	ctx context.Context, patchType types.PatchType, patch []byte, live client.Object, declared []byte,
+	ctx context.Context, patchType types.PatchType, patch map[string]any, live client.Object, declared []byte,
 ) (bool, error) {
-	patch, err := a.complete(patch, live, declared)
-	if err != nil {
-		return false, err
-	}
-
 	// The response is decoded into an empty object: decoding retains the keys of maps.
 	patched := emptyOf(live)
 	patched.SetNamespace(live.GetNamespace())
 	patched.SetName(live.GetName())
-	err = a.Client.Patch(ctx, patched, client.RawPatch(patchType, patch),
-		a.FieldOwner, client.DryRunAll, client.DisableReadYourWritesConsistency)
+	patched.SetUID(live.GetUID())
+	patched.SetResourceVersion(live.GetResourceVersion())
+	err := a.send(ctx, patchType, patch, patched, declared, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if isRefused(err) || apierrors.IsForbidden(err) || denied.Is(err) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	return equality.Semantic.DeepEqual(a.withoutRecord(live), a.withoutRecord(patched)), nil
+	return err == nil && equality.Semantic.DeepEqual(a.withoutRecord(live), a.withoutRecord(patched)), err
 }
 
 // withoutRecord returns the content of an object without the record of its declaration.
 func (a *Applier) withoutRecord(object client.Object) client.Object {
-	out := content(object)
-	annotations := maps.Clone(out.GetAnnotations())
+	object = content(object)
+	annotations := maps.Clone(object.GetAnnotations())
 	delete(annotations, a.Annotation)
-	out.SetAnnotations(annotations)
-	return out
-}
-
-// complete adds the record of the declaration to a patch, which can be nil. It also adds the UID
-// and the resourceVersion as preconditions, so that the patch applies to this version of this
-// object only. Otherwise a change between the read and the patch would be remembered as declared.
-func (a *Applier) complete(patch []byte, live client.Object, declared []byte) ([]byte, error) {
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	if patch != nil {
-		if err := json.Unmarshal(patch, &object.Object); err != nil {
-			return nil, err
-		}
-	}
-	object.SetUID(live.GetUID())
-	object.SetResourceVersion(live.GetResourceVersion())
-	if err := unstructured.SetNestedField(object.Object, string(a.record(declared)), "metadata", "annotations", a.Annotation); err != nil {
-		return nil, err
-	}
-	return json.Marshal(object.Object)
+	object.SetAnnotations(annotations)
+	return object
 }

@@ -75,9 +75,7 @@ func TestPendingUnderAdmission(t *testing.T) {
 					return test.answer(object.(*appsv1.Deployment))
 				},
 			})
-			if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-				t.Fatal(err)
-			}
+			applier.apply(t, deployment())
 			applier.Memory = Memory{} // a restart
 			clear(counted)
 
@@ -96,9 +94,7 @@ func TestPendingUnderAdmission(t *testing.T) {
 // client is. Apply writes the new declaration afterwards.
 func TestDrifted(t *testing.T) {
 	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, deployment())
 	applier.Memory = Memory{} // another release starts
 	next := func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](600) }
 	require := func(want int) {
@@ -112,13 +108,9 @@ func TestDrifted(t *testing.T) {
 	}
 	require(0)
 	live := deployment()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.read(t, live)
 	live.Spec.Replicas = ptr.To[int32](7)
-	if err := applier.Client.Update(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
+	applier.update(t, live)
 	require(1)
 	scaled := deployment(next, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
 	if drifted, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{scaled}, true); err != nil || len(drifted) > 0 {

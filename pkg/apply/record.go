@@ -3,50 +3,34 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	kjson "sigs.k8s.io/json"
 )
 
-// record returns the annotation of the last declaration: the declaration without the labels in
+// record returns the annotation of the last declaration: the declaration without the label
 // Unrecorded.
 func (a *Applier) record(declared []byte) []byte {
-	// Only the Deployment has such a label, and decoding the other children costs more than this.
-	if !slices.ContainsFunc(a.Unrecorded, func(key string) bool { return bytes.Contains(declared, []byte(key)) }) {
+	// Decoding children without the label would cost more than this.
+	if a.Unrecorded == "" || !bytes.Contains(declared, []byte(a.Unrecorded)) {
 		return declared
 	}
-	// The other fields stay encoded.
-	var object, metadata map[string]json.RawMessage
-	var labels map[string]string
-	if json.Unmarshal(declared, &object) != nil || json.Unmarshal(object["metadata"], &metadata) != nil ||
-		json.Unmarshal(metadata["labels"], &labels) != nil {
+	var fields map[string]any
+	if kjson.UnmarshalCaseSensitivePreserveInts(declared, &fields) != nil {
 		return declared
 	}
-	before := len(labels)
-	for _, key := range a.Unrecorded {
-		delete(labels, key)
-	}
-	if len(labels) == before {
-		return declared
-	}
-	out, err := json.Marshal(labels)
-	if err == nil {
-		metadata["labels"] = out
-		out, err = json.Marshal(metadata)
-	}
-	if err == nil {
-		object["metadata"] = out
-		out, err = json.Marshal(object)
-	}
+	unstructured.RemoveNestedField(fields, "metadata", "labels", a.Unrecorded)
+	record, err := json.Marshal(fields)
 	if err != nil {
 		return declared
 	}
-	return out
+	return record
 }
 
 func (a *Applier) recordOf(live client.Object) string { return live.GetAnnotations()[a.Annotation] }
@@ -60,42 +44,24 @@ const noRecord = "{}"
 // no declaration of this kind can have, for example a list with null, which would make the merge
 // panic.
 func sanitizeRecord(live client.Object, record string) []byte {
-	decoder := json.NewDecoder(bytes.NewReader([]byte(record)))
-	decoder.UseNumber()
-	var said map[string]any
-	if decoder.Decode(&said) != nil || hasHugeNumber(said) || hasLongList(said) {
+	var fields map[string]any
+	err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(record), &fields)
+	if err != nil || hasHugeNumber(fields) || hasLongList(fields) {
 		return []byte(noRecord)
 	}
 	// Decode only the checked fields: no duplicate fields, and no names in another case.
-	raw, err := json.Marshal(said)
-	child := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
-	if err != nil || kjson.UnmarshalCaseSensitivePreserveInts(raw, child) != nil {
-		return []byte(noRecord)
+	raw, err := json.Marshal(fields)
+	child := emptyOf(live)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, child)
 	}
-	if raw, err = declaration(child); err != nil {
-		return []byte(noRecord)
+	if err == nil {
+		raw, err = declaration(child)
 	}
-	said = nil
-	if json.Unmarshal(raw, &said) != nil {
-		return []byte(noRecord)
-	}
-	dropNulls(said)
-	if raw, err = json.Marshal(said); err != nil {
+	if err != nil {
 		return []byte(noRecord)
 	}
 	return raw
-}
-
-// dropNulls removes null fields from an object and its inner objects. A required field that was
-// never set is null.
-func dropNulls(object map[string]any) {
-	for key, value := range object {
-		if value == nil {
-			delete(object, key)
-		} else if inner, ok := value.(map[string]any); ok {
-			dropNulls(inner)
-		}
-	}
 }
 
 // hugeNumber matches a number whose exponent has four digits or more. Computing such a quantity to
@@ -107,23 +73,14 @@ var hugeNumber = regexp.MustCompile(`^\s*[+-]?[0-9.]*[eE][+-]?[0-9]{4,}\s*$`)
 var quantities = []string{"limits", "requests", "overhead", "sizeLimit", "divisor"}
 
 func hasHugeNumber(value any) bool {
-	return anyOf(value, func(inner any) bool {
-		fields, isMap := inner.(map[string]any)
-		if !isMap {
-			return false
-		}
-		return slices.ContainsFunc(quantities, func(name string) bool { return anyOf(fields[name], isHugeNumber) })
-	})
-}
-
-func isHugeNumber(value any) bool {
-	switch value := value.(type) {
-	case string:
-		return hugeNumber.MatchString(value)
-	case json.Number:
-		return hugeNumber.MatchString(value.String())
+	isHuge := func(inner any) bool {
+		text, isText := inner.(string)
+		return isText && hugeNumber.MatchString(text)
 	}
-	return false
+	return anyOf(value, func(inner any) bool {
+		fields, _ := inner.(map[string]any)
+		return slices.ContainsFunc(quantities, func(name string) bool { return anyOf(fields[name], isHuge) })
+	})
 }
 
 // maxElements bounds lists that are merged by element, because the cost grows with the square of
@@ -139,43 +96,25 @@ func hasLongList(value any) bool {
 
 // anyOf reports whether the function returns true for the value or for any value in it.
 func anyOf(value any, holds func(any) bool) bool {
-	if holds(value) {
-		return true
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		for _, inner := range value {
-			if anyOf(inner, holds) {
-				return true
-			}
-		}
-	case []any:
-		for _, inner := range value {
-			if anyOf(inner, holds) {
-				return true
-			}
-		}
-	}
-	return false
+	fields, _ := value.(map[string]any)
+	elements, _ := value.([]any)
+	inner := slices.AppendSeq(elements, maps.Values(fields))
+	return holds(value) || slices.ContainsFunc(inner, func(value any) bool { return anyOf(value, holds) })
 }
 
 // LastDeclared returns the last declaration of a child as it is stored, or nil if it has none.
 // Another client may have written it, so it has nothing but fields of the kind.
 func (a *Applier) LastDeclared(live client.Object) client.Object {
-	raw := sanitizeRecord(live, a.recordOf(live))
-	out := emptyOf(live)
-	if string(raw) == noRecord || json.Unmarshal(raw, out) != nil {
-		return nil
-	}
-	out.SetNamespace(live.GetNamespace())
-	out.SetName(live.GetName())
-	out.SetOwnerReferences(nil)
+	raw, declared := sanitizeRecord(live, a.recordOf(live)), emptyOf(live)
 	gvk, err := apiutil.GVKForObject(live, a.Client.Scheme())
-	if err != nil {
+	if err != nil || string(raw) == noRecord || json.Unmarshal(raw, declared) != nil {
 		return nil
 	}
-	out.GetObjectKind().SetGroupVersionKind(gvk)
-	return out
+	declared.SetNamespace(live.GetNamespace())
+	declared.SetName(live.GetName())
+	declared.SetOwnerReferences(nil)
+	declared.GetObjectKind().SetGroupVersionKind(gvk)
+	return declared
 }
 
 // abbreviate returns a stored child as a declaration has it, with the first word of the abbreviated

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,41 +16,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/pkg/bounds/boundstest"
 )
-
-// maxCost is the maximum processor time for any object that a client can store. It is ten times
-// boundstest.MaxTime, because the race detector is about that much slower. Without the bounds of
-// the code, the objects of these tests take minutes.
-const maxCost = 2 * time.Second
-
-// best returns the lowest processor time of three runs. Wall-clock time would depend on the load of
-// the machine.
-func best(do func()) time.Duration {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	shortest := time.Hour
-	for range 3 {
-		began := threadTime()
-		do()
-		shortest = min(shortest, threadTime()-began)
-	}
-	return shortest
-}
-
-func threadTime() time.Duration {
-	const thisThread = 1 // RUSAGE_THREAD
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(thisThread, &usage); err != nil {
-		panic(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
 
 // hostileRecords returns records that a client with write access to a child can store. The longest
 // ones fill an object.
@@ -88,34 +58,22 @@ func hostileRecords() map[string]string {
 }
 
 // TestHostileRecords verifies that Apply, for any record, writes the declaration and the correct
-// record, does not change the fields of other clients, and stays within maxCost.
+// record, and does not change the fields of other clients. FuzzRecord verifies the cost.
 func TestHostileRecords(t *testing.T) {
 	for name, record := range hostileRecords() {
 		t.Run(name, func(t *testing.T) {
 			applier, _ := newApplier(interceptor.Funcs{})
-			apply := func() *appsv1.Deployment {
-				t.Helper()
-				if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-					t.Fatal(err)
-				}
-				live := deployment()
-				if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-					t.Fatal(err)
-				}
-				return live
-			}
-			live := apply()
+			live := deployment()
+			applier.apply(t, deployment())
+			applier.read(t, live)
 			want := live.DeepCopy()
 			want.Labels["theirs"] = "1"
 			live.Labels["theirs"], live.Annotations[annotation] = "1", record
 			live.Spec.Template.Spec.Containers[0].Image = "theirs"
-			if err := applier.Client.Update(t.Context(), live); err != nil {
-				t.Fatal(err)
-			}
-			if took := best(func() { sanitizeRecord(live, record) }); took > maxCost {
-				t.Errorf("it took %s", took)
-			}
-			live = apply()
+			applier.update(t, live)
+			applier.apply(t, deployment())
+			live = deployment()
+			applier.read(t, live)
 			live.ResourceVersion, want.ResourceVersion = "", ""
 			if diff := cmp.Diff(want, live); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -138,39 +96,21 @@ func TestRecordWithTextsLikeNumbers(t *testing.T) {
 // TestRecordThatTheAPIServerRefuses verifies that Apply ignores a record that makes every patch
 // invalid.
 func TestRecordThatTheAPIServerRefuses(t *testing.T) {
-	applier, counted := newApplier(interceptor.Funcs{})
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-		t.Fatal(err)
-	}
-	refused := func(patch []byte) bool { return strings.Contains(string(patch), `"paused":null`) }
-	fussy, _ := newApplier(interceptor.Funcs{
+	live := stored(t, deployment(func(d *appsv1.Deployment) { d.Spec.Paused, d.Spec.Replicas = true, nil }))
+	live.Annotations[annotation] = `{"metadata":{"labels":{"a":"1"}},"spec":{"paused":true}}`
+	own(t, live)
+	applier, counted := newApplier(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if raw, err := patch.Data(object); err != nil || refused(raw) {
+			if raw, err := patch.Data(object); err != nil || strings.Contains(string(raw), `"paused":null`) {
 				return apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "web", nil)
 			}
 			return c.Patch(ctx, object, patch, opts...)
 		},
-	})
-	live := deployment()
-	if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
-	live.Annotations[annotation] = `{"metadata":{"labels":{"a":"1"}},"spec":{"paused":true}}`
-	live.Spec.Paused, live.ResourceVersion = true, ""
-	live.Spec.Replicas = nil
-	if err := fussy.Client.Create(t.Context(), live); err != nil {
-		t.Fatal(err)
-	}
-	fussy.Wrote = applier.Wrote
-	clear(counted)
-	if _, err := fussy.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-		t.Fatal(err)
-	}
-	if err := fussy.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
-	recorded := strings.Contains(live.Annotations[annotation], "paused")
-	if live.Spec.Replicas == nil || *live.Spec.Replicas != 2 || recorded || counted["patch Deployment"] != 1 {
+	}, live)
+	applier.apply(t, deployment())
+	applier.read(t, live)
+	isRecorded := strings.Contains(live.Annotations[annotation], "paused")
+	if ptr.Deref(live.Spec.Replicas, 0) != 2 || isRecorded || counted["patch Deployment"] != 1 {
 		t.Errorf("writes %v, stored %+v", counted, live)
 	}
 }
@@ -203,30 +143,31 @@ func hugeObjects() map[string]client.Object {
 }
 
 // TestCostOfHugeObjects verifies that the fingerprints of the largest objects, and the merges of
-// children that other clients changed, stay within maxCost.
+// children that other clients changed, are cheap.
 func TestCostOfHugeObjects(t *testing.T) {
 	for name, object := range hugeObjects() {
 		t.Run(name, func(t *testing.T) {
-			if took := best(func() { fingerprint(object) }); took > maxCost/4 {
-				t.Errorf("the fingerprint took %s", took)
-			}
+			boundstest.Cheap(t, func() { fingerprint(object) })
 			declared, err := declaration(deployment())
 			if err != nil {
 				t.Fatal(err)
 			}
-			live, ok := object.(*appsv1.Deployment)
-			if !ok {
-				return
-			}
-			took := best(func() {
-				if _, err = threeWay(live, declared, declared); err != nil {
-					_, err = replacing(live, declared, declared)
-				}
-			})
-			if err != nil || took > maxCost {
-				t.Errorf("the merge took %s, %v", took, err)
+			if live, ok := object.(*appsv1.Deployment); ok {
+				boundstest.Cheap(t, func() { requirePatch(t, live, declared, declared) })
 			}
 		})
+	}
+}
+
+// requirePatch requires that one kind of patch is possible.
+func requirePatch(t *testing.T, live client.Object, last, declared []byte) {
+	t.Helper()
+	_, err := threeWay(live, last, declared)
+	if err != nil {
+		_, err = replacing(live, last, declared)
+	}
+	if err != nil {
+		t.Errorf("%v with %s", err, last)
 	}
 }
 
@@ -246,11 +187,7 @@ func FuzzRecord(f *testing.F) {
 			if !json.Valid(last) || last[0] != '{' {
 				t.Fatalf("the record is %s", last)
 			}
-			if _, err := threeWay(live, last, declared); err != nil {
-				if _, err = replacing(live, last, declared); err != nil {
-					t.Fatalf("%v with %s", err, last)
-				}
-			}
+			requirePatch(t, live, last, declared)
 		})
 	})
 }
@@ -293,77 +230,39 @@ func TestFingerprint(t *testing.T) {
 // TestFights verifies that Apply restores a child that a client keeps changing immediately for a
 // while, and rarely after that. A changed declaration is not delayed.
 func TestFights(t *testing.T) {
-	synctest.Test(t, testFights) // virtual time, so a slow machine does not matter
-}
+	synctest.Test(t, func(t *testing.T) { // virtual time, so a slow machine does not matter
+		applier, counted := newApplier(interceptor.Funcs{})
+		applier.apply(t, deployment())
+		clear(counted)
+		require := func(wait time.Duration, patches int) {
+			t.Helper()
+			live := deployment()
+			applier.read(t, live)
+			live.Labels["a"] = "theirs"
+			applier.update(t, live)
+			if got := applier.apply(t, deployment()); got != wait || counted["patch Deployment"] != patches {
+				t.Fatalf("wait %s, want %s; writes %v, want %d", got, wait, counted, patches)
+			}
+		}
+		for i := range maxLooks {
+			require(0, i+1)
+		}
+		for range 3 {
+			require(lookEvery, maxLooks)
+		}
+		pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{deployment()}, false)
+		if err != nil || len(pending) != 1 {
+			t.Errorf("pending %v, %v", pending, err)
+		}
 
-func testFights(t *testing.T) {
-	applier, counted := newApplier(interceptor.Funcs{})
-	fight := func() time.Duration {
-		t.Helper()
-		live := deployment()
-		if err := applier.Client.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-			t.Fatal(err)
+		time.Sleep(lookEvery)
+		require(0, maxLooks+1)
+		require(lookEvery, maxLooks+1)
+		other := deployment(func(d *appsv1.Deployment) { d.Labels["b"] = "1" })
+		if wait := applier.apply(t, other); wait != 0 || counted["patch Deployment"] != maxLooks+2 {
+			t.Errorf("another declaration is deferred for %s, writes %v", wait, counted)
 		}
-		live.Labels["a"] = "theirs"
-		if err := applier.Client.Update(t.Context(), live); err != nil {
-			t.Fatal(err)
-		}
-		again, err := applier.Apply(t.Context(), owner, nil, nil, deployment())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return again
-	}
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-		t.Fatal(err)
-	}
-	clear(counted)
-	for i := range maxLooks {
-		if again := fight(); again != 0 {
-			t.Fatalf("change %d has to wait for %s", i, again)
-		}
-	}
-	for range 3 {
-		if again := fight(); again <= 0 || again > lookEvery {
-			t.Errorf("a change is deferred for %s", again)
-		}
-	}
-	if counted["patch Deployment"] != maxLooks {
-		t.Errorf("writes %v", counted)
-	}
-	if pending, err := applier.Pending(t.Context(), owner, nil, nil, []client.Object{deployment()}, false); err != nil || len(pending) != 1 {
-		t.Errorf("pending %v, %v", pending, err)
-	}
-	other := deployment(func(d *appsv1.Deployment) { d.Labels["b"] = "1" })
-	if again, err := applier.Apply(t.Context(), owner, nil, nil, other); err != nil || again != 0 {
-		t.Errorf("another declaration is deferred for %s, %v", again, err)
-	}
-	if counted["patch Deployment"] != maxLooks+1 {
-		t.Errorf("writes %v", counted)
-	}
-}
-
-// TestLooksAreEarnedBack verifies that the budget of comparisons recovers over time.
-func TestLooksAreEarnedBack(t *testing.T) {
-	known, now := &Remembered{}, time.Now()
-	known.note(look{child: hashOf("c")})
-	for range maxLooks {
-		if wait := known.spend("c", now); wait != 0 {
-			t.Fatalf("wait %s", wait)
-		}
-	}
-	for _, step := range []struct {
-		after time.Duration
-		want  time.Duration
-	}{{0, lookEvery}, {lookEvery - time.Second, time.Second}, {lookEvery, 0}, {lookEvery, lookEvery}, {100 * lookEvery, 0}} {
-		if wait := known.spend("c", now.Add(step.after)); wait != step.want {
-			t.Errorf("after %s: wait %s, want %s", step.after, wait, step.want)
-		}
-	}
-	known.note(look{child: hashOf("c"), declared: 1})
-	if known.changes[hashOf("c")].spent == 0 || known.children[0].declared != 1 {
-		t.Errorf("a look forgets those before it: %+v", known)
-	}
+	})
 }
 
 // TestMemory verifies that the memory is removed with the child and with the owner. Another owner
@@ -373,12 +272,12 @@ func TestMemory(t *testing.T) {
 	for _, child := range []look{{child: hashOf("a"), declared: 1}, {child: hashOf("b")}, {child: hashOf("a"), declared: 2}} {
 		m.Update(owner, func(known *Remembered) { known.note(child) })
 	}
-	if found, ok := m.find(name, owner.UID, "a"); !ok || found.declared != 2 || len(m.owners[name].children) != 2 {
-		t.Errorf("found %+v in %+v", found, m.owners)
+	if last, ok := m.find(name, owner.UID, "a"); !ok || last.declared != 2 || len(m.owners[name].children) != 2 {
+		t.Errorf("found %+v in %+v", last, m.owners)
 	}
 	m.Update(owner, func(known *Remembered) {
 		known.spend("a", time.Now())
-		known.keep([]types.UID{"b"})
+		known.keep([]*candidate{{uid: "b"}})
 	})
 	if _, ok := m.find(name, owner.UID, "a"); ok || len(m.owners[name].changes) != 0 {
 		t.Errorf("a child that is no longer declared is remembered: %+v", m.owners)
@@ -392,21 +291,19 @@ func TestMemory(t *testing.T) {
 	if _, ok := m.find(name, owner.UID, "b"); ok || len(m.owners) != 1 {
 		t.Errorf("the earlier owner's child is remembered: %+v", m.owners)
 	}
-	m.forget(client.ObjectKeyFromObject(owner))
-	if len(m.owners) != 0 {
-		t.Errorf("remembered: %+v", m.owners)
-	}
 }
 
 // TestAsReconciler verifies that the memory of a deleted owner is removed, and that any other error
 // is returned.
 func TestAsReconciler(t *testing.T) {
 	applier, _ := newApplier(interceptor.Funcs{}, owner.DeepCopy())
-	if _, err := applier.Apply(t.Context(), owner, nil, nil, deployment()); err != nil {
-		t.Fatal(err)
-	}
+	applier.apply(t, deployment())
 	reconciles := 0
-	reconciler := AsReconciler(applier.Client, passer(func(*corev1.ConfigMap) { reconciles++ }), applier.Forget)
+	inner := reconcile.TypedFunc[*corev1.ConfigMap](func(context.Context, *corev1.ConfigMap) (reconcile.Result, error) {
+		reconciles++
+		return reconcile.Result{}, nil
+	})
+	reconciler := AsReconciler(applier.Client, inner, applier.Forget)
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(owner)}
 	if _, err := reconciler.Reconcile(t.Context(), request); err != nil || reconciles != 1 || len(applier.Memory.owners) != 1 {
 		t.Errorf("%d reconciles, remembered %v, %v", reconciles, applier.Memory.owners, err)
@@ -422,23 +319,16 @@ func TestAsReconciler(t *testing.T) {
 			return apierrors.NewInternalError(errors.New("down"))
 		},
 	})
-	reconciler = AsReconciler(down.Client, passer(func(*corev1.ConfigMap) {}), down.Forget)
+	reconciler = AsReconciler(down.Client, inner, down.Forget)
 	if _, err := reconciler.Reconcile(t.Context(), request); err == nil {
 		t.Error("the error is lost")
 	}
 }
 
-type passer func(*corev1.ConfigMap)
-
-func (p passer) Reconcile(_ context.Context, object *corev1.ConfigMap) (reconcile.Result, error) {
-	p(object)
-	return reconcile.Result{}, nil
-}
-
 // TestRecord verifies that the record leaves out the labels of the child in Unrecorded, and nothing
 // else.
 func TestRecord(t *testing.T) {
-	applier := &Applier{Unrecorded: []string{"example.com/record"}}
+	applier := &Applier{Unrecorded: "example.com/record"}
 	for name, test := range map[string]struct{ declared, want string }{
 		"a label": {
 			`{"metadata":{"labels":{"a":"<b>","example.com/record":"1"},"name":"web"},"spec":{"number":9007199254740993}}`,
@@ -468,13 +358,8 @@ func TestAbbreviated(t *testing.T) {
 	live.Annotations[key] = "head and a tail"
 	applier := &Applier{Annotation: annotation, Abbreviated: key}
 	for declared, differs := range map[string]bool{"head": false, "other": true} {
-		raw, err := declaration(annotated(declared))
-		if err != nil {
-			t.Fatal(err)
-		}
-		patch, _, err := difference(applier.abbreviate(live), []byte(applier.recordOf(live)), raw)
-		if err != nil || (patch != nil) != differs {
-			t.Errorf("%s: patch %s, %v", declared, patch, err)
+		if patch := patchOf(t, applier.abbreviate(live), annotated(declared)); (patch != "{}") != differs {
+			t.Errorf("%s: patch %s", declared, patch)
 		}
 	}
 	if live.Annotations[key] != "head and a tail" {

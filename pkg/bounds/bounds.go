@@ -16,18 +16,16 @@ import (
 const (
 	// MaxBytes bounds one object as JSON. The API server accepts no request of more than 3 MiB.
 	MaxBytes = 3 << 20
-	// MaxDepth bounds the nesting of maps and lists in an object. The deepest field, an expression
-	// of an affinity, has less than 20 levels. The API server's records of field managers are about
-	// twice as deep.
+	// MaxDepth bounds the nesting of maps and lists in an object. The deepest field has less than 20
+	// levels. The API server's records of field managers are about twice as deep.
 	MaxDepth = 64
 	// MaxValues bounds the values of an object, so that a decoder cannot create more than a few MiB
 	// from a small text. An object that uses every field has some hundreds of values, and the same
 	// number for each field manager that owns all of them.
 	MaxValues = 16_384
-	// maxStoredValues bounds the values of a converted object. An object of 1.5 MiB is the largest
-	// that etcd accepts, and each element of its lists has at least six bytes. Every stored object
-	// can therefore be converted. This matters because one object that cannot be converted fails
-	// the whole list.
+	// maxStoredValues bounds the values of a converted object. etcd accepts 1.5 MiB, and each element
+	// of a list has at least six bytes, so every stored object can be converted. One that cannot
+	// would fail the whole list.
 	maxStoredValues = 256 << 10
 	// maxStoredDepth is the limit of the decoders of Go and of the API server.
 	maxStoredDepth = 10_000

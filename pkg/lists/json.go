@@ -18,15 +18,14 @@ func readJSON(from io.Reader, each func(raw []byte) error) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if field, _ := token.(string); field != "items" {
+		if field, _ := token.(string); field == "items" {
+			err = readItems(decoder, each)
+		} else {
 			var value json.RawMessage
-			if err := decoder.Decode(&value); err != nil {
-				return nil, err
-			}
+			err = decoder.Decode(&value)
 			rest[field] = value
-			continue
 		}
-		if err := readItems(decoder, each); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -47,10 +46,11 @@ func readItems(decoder *json.Decoder, each func(raw []byte) error) error {
 	}
 	var item json.RawMessage
 	for decoder.More() {
-		if err := decoder.Decode(&item); err != nil {
-			return err
+		err := decoder.Decode(&item)
+		if err == nil {
+			err = each(item)
 		}
-		if err := each(item); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 // bufferSize is the size in bytes of the buffer for reading a response.
 const bufferSize = 64 << 10
 
-// ErrIncomplete is the error of a list whose items could not all be read.
-var ErrIncomplete = errors.New("failed to read a list")
+// errIncomplete is the error of a list whose items could not all be read.
+var errIncomplete = errors.New("failed to read a list")
 
 // items receives the items of a list.
 type items struct {
@@ -32,16 +32,12 @@ type items struct {
 	each func(raw []byte, isJSON bool) error
 }
 
+// key is the key of the *items in the context of a list request. The client then receives the list
+// without items.
 type key struct{}
 
-// withItems returns a context for a list request of a client with the transport of Wrap. The client
-// receives the list without items.
-func withItems(ctx context.Context, receiver items) context.Context {
-	return context.WithValue(ctx, key{}, &receiver)
-}
-
-// Wrap returns a transport that passes the items of a list to Collect. Other requests and responses
-// do not change.
+// Wrap returns a transport that passes the items of a list to the source of NewListWatch. Other
+// requests and responses do not change.
 func Wrap(inner http.RoundTripper) http.RoundTripper { return transport{inner} }
 
 type transport struct{ http.RoundTripper }
@@ -67,7 +63,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		rest, err = readJSON(from, func(raw []byte) error { return receiver.each(raw, true) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrIncomplete, err)
+		return nil, fmt.Errorf("%w: %w", errIncomplete, err)
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
 	return response, nil

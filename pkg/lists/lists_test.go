@@ -3,6 +3,7 @@ package lists
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func TestListsArriveItemByItem(t *testing.T) {
 
 		got := newList()
 		resets := 0
-		ctx := withItems(t.Context(), items{reset: func() { resets++ }, each: func(raw []byte, isJSON bool) error {
+		ctx := context.WithValue(t.Context(), key{}, &items{reset: func() { resets++ }, each: func(raw []byte, isJSON bool) error {
 			item := corev1.ConfigMap{}
 			if isJSON != (mediaType == runtime.ContentTypeJSON) {
 				return errors.New("another encoding")
@@ -106,7 +107,7 @@ func TestErrorsKeepTheirBody(t *testing.T) {
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL}
 	config.Wrap(Wrap)
-	ctx := withItems(t.Context(), items{reset: func() { t.Error("an error has items") }})
+	ctx := context.WithValue(t.Context(), key{}, &items{reset: func() { t.Error("an error has items") }})
 	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("shop").List(ctx, metav1.ListOptions{})
 	if err == nil || !strings.Contains(err.Error(), "no") {
 		t.Errorf("error %v", err)

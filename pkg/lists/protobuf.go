@@ -25,29 +25,29 @@ const (
 
 // readProtobuf calls a function with each item of a list, and returns the list without items.
 func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, error) {
-	out := make([]byte, len(prefix))
-	if _, err := io.ReadFull(from, out); err != nil {
+	rest := make([]byte, len(prefix))
+	if _, err := io.ReadFull(from, rest); err != nil {
 		return nil, unexpected(err)
 	}
-	if string(out) != prefix {
-		return nil, fmt.Errorf("it starts with %q instead of %q", out, prefix)
+	if string(rest) != prefix {
+		return nil, fmt.Errorf("it starts with %q instead of %q", rest, prefix)
 	}
 	hasList := false
-	err := readFields(from, func(number, length uint64) error {
-		if number != fieldRaw {
-			value, err := readValue(from, length, nil)
-			out = appendField(out, number, value)
-			return err
+	err := readFields(from, func(number, length uint64) (err error) {
+		var value []byte
+		if number == fieldRaw {
+			hasList = true
+			value, err = readList(from, length, each)
+		} else {
+			value, err = readValue(from, length, nil)
 		}
-		hasList = true
-		rest, err := readList(from, length, each)
-		out = appendField(out, number, rest)
+		rest = appendField(rest, number, value)
 		return err
 	})
 	if err == nil && !hasList {
 		err = io.ErrUnexpectedEOF
 	}
-	return out, err
+	return rest, err
 }
 
 // readList reads a list of this length.
@@ -55,8 +55,7 @@ func readList(from io.Reader, length uint64, each func(raw []byte) error) ([]byt
 	limited := &io.LimitedReader{R: from, N: int64(length)} //nolint:gosec // a length above int64 reads nothing and fails
 	list := bufio.NewReaderSize(limited, bufferSize)
 	var rest, item []byte
-	err := readFields(list, func(number, length uint64) error {
-		var err error
+	err := readFields(list, func(number, length uint64) (err error) {
 		if item, err = readValue(list, length, item); err != nil {
 			return err
 		}
@@ -101,9 +100,9 @@ func readValue(from io.Reader, length uint64, buffer []byte) ([]byte, error) {
 	if length > maxItem {
 		return nil, fmt.Errorf("a field has %d bytes", length)
 	}
-	out := slices.Grow(buffer[:0], int(length))[:length]
-	_, err := io.ReadFull(from, out)
-	return out, unexpected(err)
+	value := slices.Grow(buffer[:0], int(length))[:length]
+	_, err := io.ReadFull(from, value)
+	return value, unexpected(err)
 }
 
 func appendField(to []byte, number uint64, value []byte) []byte {

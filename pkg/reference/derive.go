@@ -23,9 +23,8 @@ const maxValues = 256
 
 // Derive returns the value that a function derives from the content of an object, and whether the
 // object exists. The cache key distinguishes several values of the same object. Derive reads the
-// object into the argument, and only if there is no cached value for the key and the current
-// resourceVersion, or if the tracker does not know it yet. The value must be small and must
-// not contain key material, because it is cached until the object changes.
+// object into the argument if there is no cached value for the key and the current resourceVersion.
+// The value must be small and without key material, because it is cached until the object changes.
 func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object client.Object, derive func() T) (T, bool, error) {
 	var none T
 	key := client.ObjectKeyFromObject(object)
@@ -66,9 +65,8 @@ func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object clie
 // readTimeout bounds a read, because other callers can wait for it as well.
 const readTimeout = 30 * time.Second
 
-// Read reads an object from the API server, and reports whether it exists. Concurrent readers share
-// one read and its result. Later readers of a ConfigMap in the same resourceVersion share it too,
-// so no caller may change the result.
+// Read reads an object from the API server, and reports whether it exists. Readers of the same
+// resourceVersion share the result, so no caller may change it.
 func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
 	// A read that started before the current resourceVersion was known could return an older
@@ -84,7 +82,7 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 		defer cancel()
 		err := t.reader.Get(ctx, key, object)
 		if err == nil {
-			t.recent.put(key, object.DeepCopyObject().(client.Object))
+			t.recent.put(object.DeepCopyObject().(client.Object))
 		}
 		return object, err
 	})
@@ -137,10 +135,8 @@ func (t *Tracker) forget(key types.NamespacedName) {
 	version, _ := t.current(key)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known, found := t.derived[key]; found && known.resourceVersion != version {
+	if t.derived[key].resourceVersion != version {
 		delete(t.derived, key)
 	}
-	if t.recent.get(key, version) == nil {
-		t.recent.forget(key)
-	}
+	t.recent.forget(key, version)
 }

@@ -46,15 +46,10 @@ func identify(object any) (any, error) {
 	return &identity{accessor.GetNamespace(), accessor.GetName(), accessor.GetResourceVersion()}, nil
 }
 
-// informer watches the metadata of objects.
-type informer struct {
-	cache.SharedIndexInformer
-	ended func()
-}
-
+// newInformer returns an informer of the metadata of objects.
 func newInformer(
 	watcher metadata.Interface, resource schema.GroupVersionResource, namespace string, permissions *access.Namespaces,
-) informer {
+) cache.SharedIndexInformer {
 	objects := watcher.Resource(resource).Namespace(namespace)
 	source := cache.ToListerWatcherWithContext(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -68,25 +63,19 @@ func newInformer(
 		out := &metav1.PartialObjectMetadata{}
 		return out, lists.Decode(raw, isJSON, out)
 	}
-	permitted, ended := permissions.Add(lists.NewListWatch(source, decode, identify), namespace, resource.Resource,
-		func() bool { return true })
-	out := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, watcher),
+	settled := func() bool { return true }
+	permitted := permissions.Add(lists.NewListWatch(source, decode, identify), namespace, resource.Resource, settled)
+	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, watcher),
 		&metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{ObjectDescription: resource.Resource})
-	utilruntime.Must(out.SetTransform(identify)) // it has not started
-	return informer{out, ended}
+	utilruntime.Must(informer.SetTransform(identify)) // it has not started
+	return informer
 }
 
-// resourceVersion returns the resourceVersion of an object, or "" if the informer does not have it.
-func (i informer) resourceVersion(key types.NamespacedName) string {
-	item, found, err := i.GetIndexer().GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
-	if err != nil || !found {
+// versionIn returns the resourceVersion of an object, or "" if the informer does not have it.
+func versionIn(informer cache.SharedIndexInformer, key types.NamespacedName) string {
+	item, exists, err := informer.GetIndexer().GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
+	if err != nil || !exists {
 		return ""
 	}
 	return item.(*identity).resourceVersion
-}
-
-// RunWithContext implements cache.SharedInformer.
-func (i informer) RunWithContext(ctx context.Context) {
-	defer i.ended()
-	i.SharedIndexInformer.RunWithContext(ctx)
 }

@@ -17,58 +17,54 @@ type recent struct {
 	// limit bounds the total bytes. With 0, nothing is cached.
 	limit int
 
-	mu   sync.Mutex
-	size int
+	mu sync.Mutex
 	// kept has the objects in the order of their last use.
-	kept []keptObject
+	kept []sized
 }
 
-type keptObject struct {
-	key    types.NamespacedName
-	object client.Object
-	size   int
+type sized interface {
+	client.Object
+	Size() int
 }
 
 // get returns an object in a version, or nil if it is not cached.
 func (r *recent) get(key types.NamespacedName, version string) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := r.index(key)
-	if at < 0 || r.kept[at].object.GetResourceVersion() != version {
+	at := slices.IndexFunc(r.kept, func(object sized) bool { return client.ObjectKeyFromObject(object) == key })
+	if at < 0 || r.kept[at].GetResourceVersion() != version {
 		return nil
 	}
-	found := r.kept[at]
-	r.kept = append(slices.Delete(r.kept, at, at+1), found)
-	return found.object
+	object := r.kept[at]
+	r.kept = append(slices.Delete(r.kept, at, at+1), object)
+	return object
 }
 
 // put caches an object. It removes older versions of it, and the least recently used objects.
-func (r *recent) put(key types.NamespacedName, object client.Object) {
-	sized, ok := object.(interface{ Size() int })
-	if !ok || sized.Size() > r.limit {
+func (r *recent) put(object client.Object) {
+	entered, ok := object.(sized)
+	if !ok || entered.Size() > r.limit {
 		return
 	}
-	r.forget(key)
+	r.forget(client.ObjectKeyFromObject(object), "")
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entered := keptObject{key, object, sized.Size()}
 	r.kept = append(r.kept, entered)
-	for r.size += entered.size; r.size > r.limit; r.kept = slices.Delete(r.kept, 0, 1) {
-		r.size -= r.kept[0].size
+	size := 0
+	for i := range slices.Backward(r.kept) {
+		if size += r.kept[i].Size(); size > r.limit {
+			r.kept = slices.Delete(r.kept, 0, i+1)
+			return
+		}
 	}
 }
 
-// forget drops an object.
-func (r *recent) forget(key types.NamespacedName) {
+// forget drops an object in other versions than this one.
+func (r *recent) forget(key types.NamespacedName, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at := r.index(key); at >= 0 {
-		r.size -= r.kept[at].size
-		r.kept = slices.Delete(r.kept, at, at+1)
-	}
-}
-
-// index returns the index of an object, or -1 if it is not cached. The caller holds the lock.
-func (r *recent) index(key types.NamespacedName) int {
-	return slices.IndexFunc(r.kept, func(kept keptObject) bool { return kept.key == key })
+	r.kept = slices.DeleteFunc(r.kept, func(object sized) bool {
+		return client.ObjectKeyFromObject(object) == key && object.GetResourceVersion() != version
+	})
 }

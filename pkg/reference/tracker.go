@@ -1,11 +1,10 @@
 // Package reference watches the ConfigMaps and Secrets that objects reference.
 //
-// A spec can reference any object of its namespace, so all of them are watched. The watch receives
-// metadata only, and the informers have only the names and the resourceVersion. The content of an
-// object is read only if it is referenced, and once for each resourceVersion. Only the derived
-// values are cached (Derive). Therefore no Secret stays in the operator's memory longer than its
-// use, and recently read ConfigMaps take at most 4 MiB. A reconcile of an object with unchanged
-// references costs no request. For the reasons, see docs/adr/0014-references.md.
+// A spec can reference any object of its namespace, so the metadata of all of them is watched. The
+// informers have only the names and the resourceVersion. The content of an object is read only if
+// it is referenced, and once for each resourceVersion. Only the derived values (Derive) and up to
+// 4 MiB of recently read ConfigMaps are cached, and no Secrets. A reconcile of an object with
+// unchanged references costs no request. For the reasons, see docs/adr/0014-references.md.
 package reference
 
 import (
@@ -44,9 +43,9 @@ type Tracker struct {
 	reader    client.Reader
 	referrers Referrers
 	after     func(context.Context)
-	// informers has the informer of each namespace, or of all namespaces at "". It is empty if the
-	// tracker watches and caches nothing.
-	informers map[string]informer
+	// informers has the informer of each namespace, or of all namespaces at "". Without informers, the
+	// tracker caches nothing.
+	informers map[string]cache.SharedIndexInformer
 	// flights are the reads and derivations in progress.
 	flights singleflight.Group
 	// recent are the recently read objects.
@@ -74,8 +73,7 @@ func NewTrackers(
 }
 
 // NewTracker returns a tracker of all objects of a resource in the namespaces, or in all namespaces
-// if there are none. The reader reads their content from the API server. permissions is nil if all
-// namespaces are watched.
+// if there are none, with nil permissions. The reader reads their content from the API server.
 func NewTracker(
 	watcher metadata.Interface, resource schema.GroupVersionResource, reader client.Reader, permissions *access.Namespaces,
 	namespaces ...string,
@@ -94,7 +92,7 @@ func NewTracker(
 // programs that read each object once, and cannot be the source of a controller.
 func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Tracker {
 	return &Tracker{
-		resource: resource, reader: reader, informers: map[string]informer{}, derived: map[types.NamespacedName]derived{},
+		resource: resource, reader: reader, informers: map[string]cache.SharedIndexInformer{}, derived: map[types.NamespacedName]derived{},
 	}
 }
 
@@ -102,19 +100,18 @@ func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Trac
 // tracker knows that. For a tracker of namespaces, the objects of other namespaces do not exist.
 func (t *Tracker) current(key types.NamespacedName) (resourceVersion string, isKnown bool) {
 	for _, namespace := range []string{metav1.NamespaceAll, key.Namespace} {
-		if i, watched := t.informers[namespace]; watched {
-			return i.resourceVersion(key), i.HasSynced()
+		if informer, isWatched := t.informers[namespace]; isWatched {
+			return versionIn(informer, key), informer.HasSynced()
 		}
 	}
 	return "", len(t.informers) > 0
 }
 
 // Source returns the source of a controller. It starts the tracker, and sends a request for every
-// referrer of an object that was created, changed, or deleted. The list begins when the function
-// returns, because a large cluster has many more of these objects than others. The controller does
-// not wait for it: until it is complete, each object is read from the API server. The referrers of
-// all listed objects get a request, because an object may have changed between its read and the
-// list.
+// referrer of an object that was created, changed, or deleted. The list begins when after returns,
+// because a large cluster has many more of these objects than others. The controller does not wait
+// for it: until it is complete, each object is read from the API server. So an object may have
+// changed between its read and the list, and the referrers of all listed objects get a request.
 func (t *Tracker) Source(referrers Referrers, after func(context.Context)) source.Source {
 	t.referrers, t.after = referrers, after
 	return t
@@ -122,19 +119,19 @@ func (t *Tracker) Source(referrers Referrers, after func(context.Context)) sourc
 
 // Start implements source.Source.
 func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	for namespace, i := range t.informers {
+	for namespace, informer := range t.informers {
 		changed := func(object any, priority int) {
 			if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
 				t.changed(ctx, types.NamespacedName(key), queue, priority)
 			}
 		}
-		_, err := i.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, isInInitialList bool) {
+				priority := 0
 				if isInInitialList {
-					changed(object, handler.LowPriority)
-				} else {
-					changed(object, 0)
+					priority = handler.LowPriority
 				}
+				changed(object, priority)
 			},
 			UpdateFunc: func(before, object any) {
 				if *before.(*identity) != *object.(*identity) {
@@ -148,8 +145,8 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 		}
 		go func() {
 			t.after(ctx)
-			go i.RunWithContext(ctx)
-			if cache.WaitFor(ctx, "", i.HasSyncedChecker()) {
+			go informer.RunWithContext(ctx)
+			if cache.WaitFor(ctx, "", informer.HasSyncedChecker()) {
 				t.reportMissing(ctx, namespace, queue)
 			}
 		}()
@@ -186,7 +183,7 @@ func (t *Tracker) reportMissing(ctx context.Context, namespace string, queue wor
 
 // Await waits until the list is complete, or until the context ends.
 func (t *Tracker) Await(ctx context.Context) {
-	for _, i := range t.informers {
-		cache.WaitFor(ctx, "", i.HasSyncedChecker())
+	for _, informer := range t.informers {
+		cache.WaitFor(ctx, "", informer.HasSyncedChecker())
 	}
 }

@@ -21,7 +21,6 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -37,6 +36,10 @@ func metadataOf(name, version string) *metav1.PartialObjectMetadata {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version, Labels: map[string]string{"a": "b"}},
 	}
+}
+
+func newSecret(name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
 func keyOf(name string) types.NamespacedName {
@@ -66,7 +69,7 @@ func newTracker(reader client.Reader) (*Tracker, *store) {
 	out := NewDirect(secrets, reader)
 	inner := cache.NewSharedIndexInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
 	stored := &store{inner, true}
-	out.informers[metav1.NamespaceAll] = informer{stored, func() {}}
+	out.informers[metav1.NamespaceAll] = stored
 	return out, stored
 }
 
@@ -144,7 +147,7 @@ func TestSource(t *testing.T) {
 // key, and dropped with the version.
 func TestDerive(t *testing.T) {
 	reads, version, down := 0, "1", error(nil)
-	reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
+	reader := fake.NewClientBuilder().WithObjects(newSecret("a")).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 				reads++
@@ -155,7 +158,7 @@ func TestDerive(t *testing.T) {
 		}).Build()
 	tracker, stored := newTracker(reader)
 	ask := func(name, cacheKey string) (string, bool, error) {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		secret := newSecret(name)
 		return Derive(t.Context(), tracker, cacheKey, secret, func() string { return cacheKey + " of version " + secret.ResourceVersion })
 	}
 	expect := func(step, name, cacheKey, want string, wantReads int) {
@@ -216,7 +219,7 @@ func TestDeriveBeforeTheList(t *testing.T) {
 	derivations := 0
 	expect := func(name, want string) {
 		t.Helper()
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		secret := newSecret(name)
 		got, found, err := Derive(t.Context(), tracker, "", secret, func() string { derivations++; return secret.ResourceVersion })
 		if err != nil || found != (want != "") || got != want {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
@@ -242,7 +245,7 @@ func TestDeriveBeforeTheList(t *testing.T) {
 
 // TestDeriveIsBounded verifies that the number of cached values of one object is bounded.
 func TestDeriveIsBounded(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+	secret := newSecret("a")
 	tracker, stored := newTracker(fake.NewClientBuilder().WithObjects(secret).Build())
 	stored.set(t, "a", "999")
 	for i := range 3 * maxValues {
@@ -263,7 +266,7 @@ func TestDeriveIsShared(t *testing.T) {
 	const askers = 50
 	synctest.Test(t, func(t *testing.T) {
 		var reads, looks atomic.Int32
-		reader := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}).
+		reader := fake.NewClientBuilder().WithObjects(newSecret("a")).
 			WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 					reads.Add(1)
@@ -277,7 +280,7 @@ func TestDeriveIsShared(t *testing.T) {
 		var asked sync.WaitGroup
 		ask := func(ctx context.Context, cacheKey string) {
 			asked.Go(func() {
-				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+				secret := newSecret("a")
 				name, found, err := Derive(ctx, tracker, cacheKey, secret, func() string {
 					looks.Add(1)
 					return cacheKey + " of " + secret.Name + " in " + secret.ResourceVersion
@@ -303,7 +306,7 @@ func TestDeriveIsShared(t *testing.T) {
 		ask(t.Context(), "age")
 		synctest.Wait()
 		stored.set(t, "a", "1000")
-		found, err := tracker.Read(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}})
+		found, err := tracker.Read(t.Context(), newSecret("a"))
 		asked.Wait()
 		if err != nil || !found || reads.Load() != 3 {
 			t.Errorf("%d reads, %t, %v", reads.Load(), found, err)
@@ -346,7 +349,7 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 		}
 		stored.delete(t, "a")
 		tracker.forget(keyOf("a"))
-		if len(tracker.recent.kept) != 0 || tracker.recent.size != 0 {
+		if len(tracker.recent.kept) != 0 {
 			t.Errorf("%s: %d are kept of what is gone", resource, len(tracker.recent.kept))
 		}
 	}
@@ -356,27 +359,26 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 // used objects stay.
 func TestRecentIsBounded(t *testing.T) {
 	kept := recent{limit: keptBytes}
-	configMap := func(i, size int) *corev1.ConfigMap {
-		return &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), ResourceVersion: "1"}, Data: map[string]string{"k": strings.Repeat("x", size)},
-		}
+	put := func(name string, size int) {
+		data := map[string]string{"k": strings.Repeat("x", size)}
+		kept.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "1"}, Data: data})
 	}
 	for i := range 1000 {
-		kept.put(keyOf(fmt.Sprint(i)), configMap(i, 100_000+1000*(i%7)))
+		put(fmt.Sprint(i), 100_000+1000*(i%7))
 		if kept.get(keyOf("0"), "1") == nil {
 			t.Fatalf("what was asked for all the time is gone after %d", i)
 		}
 	}
 	size := 0
-	for _, one := range kept.kept {
-		size += one.object.(*corev1.ConfigMap).Size()
+	for _, object := range kept.kept {
+		size += object.Size()
 	}
-	if size != kept.size || size > keptBytes || size < keptBytes-200_000 {
-		t.Errorf("%d bytes are kept, and counted as %d", size, kept.size)
+	if size > keptBytes || size < keptBytes-200_000 {
+		t.Errorf("%d bytes are kept", size)
 	}
 	before := len(kept.kept)
-	kept.put(keyOf("large"), configMap(0, keptBytes))
-	kept.put(keyOf("0"), configMap(0, 1))
+	put("large", keptBytes)
+	put("0", 1)
 	if len(kept.kept) != before || kept.get(keyOf("large"), "1") != nil || kept.get(keyOf("0"), "2") != nil {
 		t.Errorf("%d are kept", len(kept.kept))
 	}
@@ -417,34 +419,5 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestTrackerOfNamespaces verifies that a tracker of some namespaces lists and watches these
-// namespaces only, and that the objects of other namespaces do not exist for it.
-func TestTrackerOfNamespaces(t *testing.T) {
-	scheme := metadatafake.NewTestScheme()
-	must(t, metav1.AddMetaToScheme(scheme))
-	inNamespace := func(namespace string) *metav1.PartialObjectMetadata {
-		object := metadataOf("cert", "1")
-		object.Namespace = namespace
-		return object
-	}
-	objects := metadatafake.NewSimpleMetadataClient(scheme, inNamespace("shop"), inNamespace("web"), inNamespace("foreign"))
-	tracker := NewTracker(objects, secrets, nil, nil, "shop", "web")
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil }, atOnce)
-	must(t, source.Start(t.Context(), queue))
-	tracker.Await(t.Context())
-	for namespace, want := range map[string]bool{"shop": true, "web": true, "foreign": false} {
-		got, isKnown := tracker.current(types.NamespacedName{Namespace: namespace, Name: "cert"})
-		if (got != "") != want || !isKnown {
-			t.Errorf("namespace %s: version %s, known %t", namespace, got, isKnown)
-		}
-	}
-	for _, action := range objects.Actions() {
-		if namespace := action.GetNamespace(); namespace != "shop" && namespace != "web" {
-			t.Errorf("%s in namespace %q", action.GetVerb(), namespace)
-		}
 	}
 }
