@@ -161,8 +161,8 @@ func (p Policy) verdict(s *State, failing string, alone holds, now time.Time) ve
 		return verdict{yes, ReasonReleased, fmt.Sprintf("the operator may be upgraded: instances of namespace %s still wait, roll, "+
 			"or fail, and one namespace defers upgrades for %d minutes at most", left, int(HoldTime.Minutes()))}
 	case failing != "":
-		return verdict{no, ReasonStopped,
-			"the rollout of this release failed for " + failing + ", so no other instance of that namespace starts"}
+		message := "the rollout of this release failed for " + failing + ", so no other instance of that namespace starts"
+		return verdict{no, ReasonStopped, message}
 	}
 	return verdict{no, ReasonRolling, "instances of one namespace are being rolled to the changes of this release"}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -237,7 +236,7 @@ func TestAcceptanceOfTheHTTPRoute(t *testing.T) {
 			for _, blocker := range status.BlockedBy {
 				got = append(got, failure.Failure{Reason: blocker.Reason, Message: blocker.Message})
 			}
-			if diff := gocmp.Diff(test.want, got, gocmp.AllowUnexported(failure.Failure{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(failure.Failure{})); diff != "" {
 				t.Errorf("blockedBy (-want +got):\n%s", diff)
 			}
 			degraded := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionDegraded)
