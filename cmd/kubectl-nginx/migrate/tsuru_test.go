@@ -189,6 +189,7 @@ func TestPortsOfTsuru(t *testing.T) {
 	const (
 		both, tls = "server { listen 8080; } server { listen 8443 ssl; }", ", tls: [{secretName: a}, {secretName: b}]"
 		omitted   = "port 443 of tsuru's Service is omitted"
+		noPlain   = "port 80 of tsuru's Service is omitted"
 	)
 	port := func(name string, number, target int32) v1alpha2.Port {
 		return v1alpha2.Port{Name: name, Port: number, TargetPort: ptr.To(target)}
@@ -220,11 +221,11 @@ func TestPortsOfTsuru(t *testing.T) {
 			inline("server { listen 8080; listen 8443; }"), append(plain, port("https", 443, 8443)), nil, "",
 		},
 		"a certificate and TLS only": {
-			inline("server { listen 8443 ssl; }") + tls, []v1alpha2.Port{}, certificates, "port 80 of tsuru's Service is omitted",
+			inline("server { listen 8443 ssl; }") + tls, []v1alpha2.Port{}, certificates, noPlain,
 		},
 		"TLS only": {
 			spec: inline("server { listen 8443 ssl; }"), ports: []v1alpha2.Port{secure},
-			says: "port 80 of tsuru's Service is omitted, because no server in the text of the configuration listens on " +
+			says: noPlain + ", because no server in the text of the configuration listens on " +
 				"its targetPort 8080; if an included file has one, set the port in spec.tls or spec.ports",
 		},
 		"the host's network": {
