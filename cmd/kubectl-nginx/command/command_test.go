@@ -80,7 +80,8 @@ func TestVersionAndCompletion(t *testing.T) {
 		"--version": "kubectl nginx version 1.2.3\n", "__complete sta": "status\t", "__complete status -o ": "json\nyaml\n",
 	} {
 		streams, _, out, _ := genericclioptions.NewTestIOStreams()
-		if code := Run(t.Context(), strings.Split(arguments, " "), streams, "1.2.3"); code != 0 || !strings.HasPrefix(out.String(), want) {
+		code := Run(t.Context(), strings.Split(arguments, " "), streams, "1.2.3")
+		if code != 0 || !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%s: code %d, output %q, want %q", arguments, code, out, want)
 		}
 	}
@@ -99,7 +100,7 @@ func TestMigrateAsksNoCluster(t *testing.T) {
 		t.Fatalf("code %d: %s", code, errOut)
 	}
 	documents := strings.Split(out.String(), "---\n")
-	if len(documents) != 2 || documents[0] != documents[1] || !strings.HasPrefix(documents[0], "# Replaces Nginx a. To migrate") {
+	if len(documents) != 2 || documents[0] != documents[1] || !strings.HasPrefix(documents[0], "# Replaces Nginx a.") {
 		t.Errorf("no two documents:\n%s", out)
 	}
 	if code := Run(t.Context(), []string{"migrate", "-f", file, "--name", "b"}, streams, ""); code != exitError {

@@ -25,8 +25,8 @@ var hostileManifests = map[string]string{
 	"environment":           deployment("", "image: EVIL, env: [{name: A, value: EVIL}, {name: EVIL, value: b}]"),
 	"kept ConfigMap": deployment("volumes: [{name: v, configMap: {name: EVIL}}], ",
 		"image: EVIL, volumeMounts: [{name: v, mountPath: /usr/share/nginx/html}]"),
-	"Secret of tsuru":        tsuru("tls: [{secretName: EVIL}], EVIL: {EVIL: x}"),
-	"configuration of tsuru": tsuru("config: {kind: ConfigMap, name: EVIL}, extraFiles: {name: EVIL, files: {EVIL: EVIL}}"),
+	"Secret of tsuru": tsuru("tls: [{secretName: EVIL}], EVIL: {EVIL: x}"),
+	"files of tsuru":  tsuru("config: {kind: ConfigMap, name: EVIL}, extraFiles: {name: EVIL, files: {EVIL: EVIL}}"),
 }
 
 // TestHostileManifests verifies that no text in an attacker's manifests becomes a document, or a

@@ -116,7 +116,8 @@ func (r *Result) movePath(from, to string) {
 // YAML returns the manifest. Comments before it list the manual steps.
 func (r *Result) YAML() ([]byte, error) {
 	var text strings.Builder
-	text.WriteString("# Replaces " + printer.Line(r.From) + ". To migrate without downtime, see docs/guide/coming-from.md.\n")
+	const guide = "# Replaces %s. To migrate without downtime, see docs/guide/coming-from.md.\n"
+	fmt.Fprintf(&text, guide, printer.Line(r.From))
 	for _, name := range r.Keep {
 		fmt.Fprintf(&text, "# Keep %s: the spec references it.\n", printer.Line(name))
 	}

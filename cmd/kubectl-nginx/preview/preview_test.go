@@ -88,7 +88,9 @@ func TestPods(t *testing.T) {
 		"created":       {nil, deployment(2, "a"), Pods{After: 2}, "Pods: 2 are created"},
 		"another image": {deployment(2, "a"), deployment(2, "b"), Pods{true, 2, 2, strategy}, rolled},
 		"scaled": {
-			deployment(2, "a"), deployment(3, "a"), Pods{Before: 2, After: 3}, "Pods: 3 instead of 2, running Pods are not replaced",
+			deployment(2, "a"), deployment(3, "a"),
+			Pods{Before: 2, After: 3},
+			"Pods: 3 instead of 2, running Pods are not replaced",
 		},
 		"scaled and rolled": {
 			deployment(2, "a"), deployment(3, "b"), Pods{true, 2, 3, strategy}, rolled + ", and changes their number to 3",

@@ -46,8 +46,8 @@ func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (
 	}
 	if defaults.HasExporter(spec) && spec.Monitoring.Image == "" && release.ExporterImage == "" {
 		release.ExporterImage = wellknown.DefaultExporterImage
-		notes = append(notes, "spec.monitoring.image is not set, and the operator's default exporter image is unknown. Assuming "+
-			release.ExporterImage)
+		notes = append(notes, "spec.monitoring.image is not set, and the operator's default exporter image is unknown. "+
+			"Assuming "+release.ExporterImage)
 	}
 	return release, notes, nil
 }
