@@ -242,12 +242,14 @@ var refusedConfigurations = map[string]checked{
 			"or remove the port, so that the certificate is only mounted",
 		"line 1: listen: nginx cannot listen on port 80 without privileges; declare it in spec.ports, or use a port from 1024 on",
 	}},
-	"target ports": {text: "server { listen 8080;\nlisten 8443 ssl;\n" +
-		"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }",
+	"target ports": {
+		text: "server { listen 8080;\nlisten 8443 ssl;\n" +
+			"ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }",
 		spec: targets(), warnings: []string{
 			"the configuration does not reference /etc/nginx/tls/blog, so the certificate is not served; " +
 				"set ssl_certificate and ssl_certificate_key",
-		}},
+		},
+	},
 	"no listen": {text: "server { server_name a; }", want: []string{
 		"listen: port 8080 (the default of spec.ports): no server listens on it; add `listen 8080;` to a server, " +
 			"or declare the ports that the servers listen on",
