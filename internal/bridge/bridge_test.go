@@ -47,7 +47,9 @@ func ownedBy(object *v1alpha2.NginxOperator) []metav1.OwnerReference {
 }
 
 // newBridges returns the writer of bridges of an object whose live state is in a fake API server.
-func newBridges(t *testing.T, object *v1alpha2.NginxOperator, faults interceptor.Funcs, stored ...client.Object) Bridges {
+func newBridges(
+	t *testing.T, object *v1alpha2.NginxOperator, faults interceptor.Funcs, stored ...client.Object,
+) Bridges {
 	t.Helper()
 	builder := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(stored...).WithInterceptorFuncs(faults)
 	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}} {

@@ -16,15 +16,16 @@ func TestEmptySpec(t *testing.T) {
 	spec, cache := &v1alpha2.NginxOperatorSpec{}, &v1alpha2.Cache{}
 	resources := Resources(spec)
 	defaults := []any{
-		Replicas(spec), Ports(spec), len(TLS(spec)), HealthPort(spec), ServiceType(spec), RolloutOf(spec),
+		Replicas(spec), Ports(spec), len(TLS(spec)), HealthPort(spec), ServiceType(spec), RolloutOf(spec), DrainOf(spec),
 		HasNetworkPolicy(spec), HasNetworkPolicy(&v1alpha2.NginxOperatorSpec{NetworkPolicy: &v1alpha2.NetworkPolicy{}}),
 		resources.Requests.Cpu().String(), resources.Requests.Memory().String(), len(resources.Limits),
-		ConfigKey(&v1alpha2.ConfigMapKeyReference{}), CachePath(cache), CacheMedium(cache), DrainOf(spec),
+		ConfigKey(&v1alpha2.ConfigMapKeyReference{}), CachePath(cache), CacheMedium(cache),
 	}
+	ports := []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: "TCP"}}
+	rollout, drain := Rollout{intstr.FromString("25%"), intstr.FromInt32(0), 600, true}, Drain{5, 20, 30}
 	want := []any{
-		int32(1), []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: "TCP"}}, 0, int32(18080), corev1.ServiceTypeClusterIP,
-		Rollout{intstr.FromString("25%"), intstr.FromInt32(0), 600, true}, true, true, "10m", "32Mi", 0,
-		"nginx.conf", "/var/cache/nginx", corev1.StorageMediumDefault, Drain{5, 20, 30},
+		int32(1), ports, 0, int32(18080), corev1.ServiceTypeClusterIP, rollout, drain, true, true,
+		"10m", "32Mi", 0, "nginx.conf", "/var/cache/nginx", corev1.StorageMediumDefault,
 	}
 	if diff := cmp.Diff(want, defaults); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

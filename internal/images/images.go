@@ -16,8 +16,7 @@ const (
 	NginxUser = 101
 )
 
-// Root are the repositories of widely used images without a USER, which run as root. Copies in
-// other registries may differ.
+// Root are the repositories of widely used images without a USER. Copies elsewhere may differ.
 var Root = []string{
 	Nginx, "docker.io/library/busybox", "docker.io/library/alpine", "docker.io/library/debian", "docker.io/library/ubuntu",
 	"docker.io/alpine/git",

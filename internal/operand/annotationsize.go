@@ -47,7 +47,9 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 		detail := fmt.Sprintf("%s would have %d bytes of annotations, and the API server accepts %d in all: shorten this field. "+
 			"The operator records what it declares in an annotation of the %s, so annotations count twice",
 			kind, size, maxChildAnnotations, kind)
-		refusals = append(refusals, ratchet.Refusal{Err: field.Invalid(path, field.OmitValueType{}, detail), Value: kind + "\x00" + ShortHash(value)})
+		refusals = append(refusals, ratchet.Refusal{
+			Err: field.Invalid(path, field.OmitValueType{}, detail), Value: kind + "\x00" + ShortHash(value),
+		})
 	}
 	return refusals
 }

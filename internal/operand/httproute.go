@@ -56,8 +56,7 @@ func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 	return route
 }
 
-// CurrentConditions returns the conditions that a controller reports for an HTTPRoute, without
-// those of an earlier generation.
+// CurrentConditions returns the reported conditions without those of an earlier generation.
 func CurrentConditions(route *gatewayv1.HTTPRoute, reported []metav1.Condition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(reported), func(condition metav1.Condition) bool {
 		return condition.ObservedGeneration != 0 && condition.ObservedGeneration < route.Generation

@@ -46,7 +46,7 @@ func TestBackendPort(t *testing.T) {
 			if port := *partsFor(object, Inputs{Running: test.now}).route.Spec.Rules[0].BackendRefs[0].Port; port != test.want {
 				t.Errorf("the HTTPRoute asks for %d, want %d", port, test.want)
 			}
-			object.Spec.Expose = &v1alpha2.Expose{Ingress: &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{Host: "a.example.com"}}}}
+			fixture.Exposed(v1alpha2.IngressHost{Host: "a.example.com"})(&object.Spec)
 			backend := partsFor(object, Inputs{Running: test.now}).ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
 			if backend.Name != "web" || backend.Port != (networkingv1.ServiceBackendPort{Number: test.want}) {
 				t.Errorf("the Ingress asks for %+v, want %d", backend, test.want)

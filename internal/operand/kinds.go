@@ -50,14 +50,12 @@ func ChildOf[T client.Object](children []client.Object) (none T) {
 	return none
 }
 
-// DispensableKinds returns the kinds of which an object has either no child or one child with its
-// name.
+// DispensableKinds returns the kinds of which an object has no child, or one with its name.
 func DispensableKinds() []string {
 	return append([]string{"NetworkPolicy", "HorizontalPodAutoscaler", "Ingress"}, optionalNames()...)
 }
 
-// EntranceKinds returns the kinds of the children through which clients and Prometheus reach the
-// Pods.
+// EntranceKinds returns the kinds through which clients and Prometheus reach the Pods.
 func EntranceKinds() []string {
 	return append([]string{"Service", "NetworkPolicy", "Ingress"}, optionalNames()...)
 }
