@@ -110,8 +110,9 @@ func slimChild(child client.Object) {
 // identityOf returns the metadata that identify the object.
 func identityOf(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
-		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp, OwnerReferences: controllerOf(meta),
+		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, OwnerReferences: controllerOf(meta),
+		ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
+		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
 	}
 }
 

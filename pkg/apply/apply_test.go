@@ -78,8 +78,9 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 				return err
 			},
 		})
-		stored := testApplier{&Applier{Client: fake.NewClientBuilder().WithObjectTracker(applier.tracker).Build()}, applier.tracker}
-		applier.Reader = interceptor.NewClient(stored.Client.(client.WithWatch), interceptor.Funcs{
+		api := fake.NewClientBuilder().WithObjectTracker(applier.tracker).Build()
+		stored := testApplier{&Applier{Client: api}, applier.tracker}
+		applier.Reader = interceptor.NewClient(api, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 				reads++
 				return c.Get(ctx, key, object, opts...)
