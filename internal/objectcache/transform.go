@@ -21,8 +21,7 @@ import (
 
 // slim is the transform of the cache. It removes the fields that no reader uses. Any client can
 // create objects with our labels, so the cost for each kind is at most proportional to the size of
-// the object, the result is bounded, and no content is interpreted. It returns other types
-// unchanged, because the cache also passes tombstones.
+// the object, the result is bounded, and no content is interpreted. It does not change tombstones.
 func slim(in any) (any, error) {
 	switch object := in.(type) {
 	case *v1alpha2.NginxOperator:
