@@ -345,9 +345,8 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 		{APIVersion: "v0", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
 	}
 	applier, counted := newApplier(interceptor.Funcs{}, stored(t, child))
-	for range 2 {
-		applier.apply(t, deployment())
-	}
+	applier.apply(t, deployment())
+	applier.apply(t, deployment())
 	live := deployment()
 	applier.read(t, live)
 	if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].APIVersion != "v1" || counted["patch Deployment"] != 1 {

@@ -65,8 +65,7 @@ func TestListsArriveItemByItem(t *testing.T) {
 		config.Wrap(Wrap) // a second transport changes nothing
 		client := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("shop")
 
-		got := newList()
-		resets := 0
+		got, resets := newList(), 0
 		receiver := &items{reset: func() { resets++ }, each: func(raw []byte, isJSON bool) error {
 			item := corev1.ConfigMap{}
 			if isJSON != (mediaType == runtime.ContentTypeJSON) {
