@@ -101,7 +101,7 @@ func slimChild(child client.Object) {
 	identity := identityOf(meta)
 	if isOurs(identity.OwnerReferences) {
 		apply.Stamp(child)
-		identity.SelfLink = meta.SelfLink
+		identity.SetSelfLink(child.GetSelfLink())
 	}
 	*meta = identity
 }
