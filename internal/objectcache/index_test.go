@@ -1,7 +1,6 @@
 package objectcache
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,18 +32,13 @@ func TestReferences(t *testing.T) {
 	references.addIndexers(indexers, &v1alpha2.NginxOperator{})
 	stored := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers)
 	transform := references.bounded(slim)
-	names := func(count int) string {
-		var out []string
-		for i := range count {
-			out = append(out, fmt.Sprint("page-", i))
-		}
-		return strings.Join(out, " ")
-	}
+	const few = "page-0 page-1 page-2"
+	const many = few + " page-3 page-4 page-5 page-6 page-7 page-8"
 	large := &v1alpha2.Config{Inline: strings.Repeat("x", maxCached)}
 	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{
-		"none": {}, "one": {Image: "page-0"}, "secret": {ForceRedeploy: "page-0"}, "few": {Image: names(3)},
+		"none": {}, "one": {Image: "page-0"}, "secret": {ForceRedeploy: "page-0"}, "few": {Image: few},
 		"large": {Image: "page-0", Config: large}, "none-large": {Config: large},
-		"many": {Image: names(9)}, "many-large": {ForceRedeploy: "page-0", Image: names(9), Config: large},
+		"many": {Image: many}, "many-large": {ForceRedeploy: "page-0", Image: many, Config: large},
 	} {
 		object, err := transform(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: spec})
 		if err != nil {

@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -118,10 +119,7 @@ func TestCacheOfNamespaces(t *testing.T) {
 			if err := objects.List(t.Context(), list, client.UnsafeDisableDeepCopy); err != nil {
 				t.Fatal(err)
 			}
-			want := len(watched)
-			if want == 0 {
-				want = len(namespacesOfServer)
-			}
+			want := cmp.Or(len(watched), len(namespacesOfServer))
 			if len(list.Items) != want {
 				t.Errorf("the cache has %d objects, want %d", len(list.Items), want)
 			}

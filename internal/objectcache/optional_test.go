@@ -11,7 +11,9 @@ import (
 // TestProblem verifies that a kind is served at a version if its CustomResourceDefinition serves
 // the version, is established, and is not being deleted.
 func TestProblem(t *testing.T) {
-	const gone = "does not exist, is not established or is being deleted"
+	const crd = `CustomResourceDefinition "widgets.example.com" `
+	const unserved = crd + "does not serve version v1"
+	const gone = crd + "does not exist, is not established or is being deleted"
 	for name, test := range map[string]struct {
 		change func(*apiextensionsv1.CustomResourceDefinition)
 		want   string
@@ -19,7 +21,8 @@ func TestProblem(t *testing.T) {
 		"served":          {func(*apiextensionsv1.CustomResourceDefinition) {}, ""},
 		"being deleted":   {func(c *apiextensionsv1.CustomResourceDefinition) { c.DeletionTimestamp = ptr.To(metav1.Now()) }, gone},
 		"not established": {func(c *apiextensionsv1.CustomResourceDefinition) { c.Status.Conditions[1].Status = "False" }, gone},
-		"another version": {func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[1].Served = false }, "does not serve version v1"},
+		"another version": {func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[1].Served = false }, unserved},
+		"missing":         {nil, gone},
 	} {
 		crd := apiextensionsv1.CustomResourceDefinition{
 			Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
@@ -29,18 +32,13 @@ func TestProblem(t *testing.T) {
 				{Type: apiextensionsv1.NamesAccepted, Status: "True"}, {Type: apiextensionsv1.Established, Status: "True"},
 			}},
 		}
-		test.change(&crd)
-		requireProblem(t, name, []apiextensionsv1.CustomResourceDefinition{crd}, test.want)
-	}
-	requireProblem(t, "missing", nil, gone)
-}
-
-func requireProblem(t *testing.T, name string, crds []apiextensionsv1.CustomResourceDefinition, want string) {
-	t.Helper()
-	if want != "" {
-		want = `CustomResourceDefinition "widgets.example.com" ` + want
-	}
-	if got := problemOf(crds, "widgets.example.com", "v1"); got != want {
-		t.Errorf("%s: got %q, want %q", name, got, want)
+		var crds []apiextensionsv1.CustomResourceDefinition
+		if test.change != nil {
+			test.change(&crd)
+			crds = append(crds, crd)
+		}
+		if got := problemOf(crds, "widgets.example.com", "v1"); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
 	}
 }

@@ -51,9 +51,9 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 }
 
 // listWatch lists and watches the NginxOperators of the informer's namespace.
-func (c *lenientClient) listWatch(of *informer) *toolscache.ListWatch {
+func (c *lenientClient) listWatch(i *informer) *toolscache.ListWatch {
 	request := func(options *metav1.ListOptions) *rest.Request {
-		return c.Get().NamespaceIfScoped(of.namespace, of.namespace != "").Resource("nginxoperators").
+		return c.Get().NamespaceIfScoped(i.namespace, i.namespace != "").Resource("nginxoperators").
 			VersionedParams(options, c.parameters)
 	}
 	return &toolscache.ListWatch{

@@ -21,8 +21,7 @@ import (
 
 // slim is the transform of the cache. It removes the fields that no reader uses. Any client can
 // create objects with our labels, so the cost for each kind is at most proportional to the size of
-// the object, the result is bounded, and no content is interpreted. It returns other types
-// unchanged, because the cache also passes tombstones.
+// the object, the result is bounded, and no content is interpreted. It does not change tombstones.
 func slim(in any) (any, error) {
 	switch object := in.(type) {
 	case *v1alpha2.NginxOperator:
@@ -102,7 +101,7 @@ func slimChild(child client.Object) {
 	identity := identityOf(meta)
 	if isOurs(identity.OwnerReferences) {
 		apply.Stamp(child)
-		identity.SelfLink = meta.SelfLink
+		identity.SetSelfLink(child.GetSelfLink())
 	}
 	*meta = identity
 }
@@ -110,8 +109,9 @@ func slimChild(child client.Object) {
 // identityOf returns the metadata that identify the object.
 func identityOf(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
-		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp, OwnerReferences: controllerOf(meta),
+		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, OwnerReferences: controllerOf(meta),
+		ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
+		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
 	}
 }
 

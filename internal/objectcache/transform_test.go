@@ -165,7 +165,8 @@ func TestTransforms(t *testing.T) {
 		},
 		"PodMonitor": {
 			&monitoringv1.PodMonitor{
-				TypeMeta: metav1.TypeMeta{Kind: "PodMonitor"}, ObjectMeta: meta(controller), Spec: monitoringv1.PodMonitorSpec{JobLabel: "a"},
+				TypeMeta: metav1.TypeMeta{Kind: "PodMonitor"}, ObjectMeta: meta(controller),
+				Spec:   monitoringv1.PodMonitorSpec{JobLabel: "a"},
 				Status: monitoringv1.ConfigResourceStatus{Bindings: make([]monitoringv1.WorkloadBinding, 1)},
 			},
 			&monitoringv1.PodMonitor{ObjectMeta: cachedMeta(controller)}, true,
@@ -355,9 +356,10 @@ func TestTransforms(t *testing.T) {
 			}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 				{Name: "exporter", Ports: manyPorts(1)}, {Name: "nginx", Image: "nginx:1", Ports: manyPorts(100)},
 			}}},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: numbered.Annotations}, Spec: corev1.PodSpec{
-				Containers: []corev1.Container{{Name: "nginx", Ports: manyPorts(maxPorts)}},
-			}}, false,
+			&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: numbered.Annotations},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Ports: manyPorts(maxPorts)}}},
+			}, false,
 		},
 		"ReplicaSet that wants Pods": {
 			&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: appsv1.ReplicaSetSpec{

@@ -122,7 +122,11 @@ func (a *Applier) Pending(
 }
 
 // Forget drops everything that is remembered of a deleted owner.
-func (a *Applier) Forget(owner types.NamespacedName) { a.Memory.forget(owner) }
+func (a *Applier) Forget(owner types.NamespacedName) {
+	a.Memory.mu.Lock()
+	defer a.Memory.mu.Unlock()
+	delete(a.Memory.owners, owner)
+}
 
 // IsAsDeclared reports whether a child is unchanged since the last comparison or write, and matched
 // its declaration then. It accepts a whole child and the form in the cache. Apply with the same

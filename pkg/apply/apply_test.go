@@ -78,8 +78,9 @@ func TestWhatIsReadAndWritten(t *testing.T) {
 				return err
 			},
 		})
-		stored := testApplier{&Applier{Client: fake.NewClientBuilder().WithObjectTracker(applier.tracker).Build()}, applier.tracker}
-		applier.Reader = interceptor.NewClient(stored.Client.(client.WithWatch), interceptor.Funcs{
+		api := fake.NewClientBuilder().WithObjectTracker(applier.tracker).Build()
+		stored := testApplier{&Applier{Client: api}, applier.tracker}
+		applier.Reader = interceptor.NewClient(api, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 				reads++
 				return c.Get(ctx, key, object, opts...)
@@ -344,9 +345,8 @@ func TestReferenceOfAnEarlierVersion(t *testing.T) {
 		{APIVersion: "v0", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
 	}
 	applier, counted := newApplier(interceptor.Funcs{}, stored(t, child))
-	for range 2 {
-		applier.apply(t, deployment())
-	}
+	applier.apply(t, deployment())
+	applier.apply(t, deployment())
 	live := deployment()
 	applier.read(t, live)
 	if len(live.OwnerReferences) != 1 || live.OwnerReferences[0].APIVersion != "v1" || counted["patch Deployment"] != 1 {

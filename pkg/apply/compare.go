@@ -180,7 +180,8 @@ func (p *pass) read(ctx context.Context, child *candidate) (stored client.Object
 
 // conflict returns the error for a declaration that was made from an old state.
 func conflict(gvk schema.GroupVersionKind, object client.Object, why string) error {
-	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, object.GetName(), errors.New(why))
+	resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
+	return apierrors.NewConflict(resource, object.GetName(), errors.New(why))
 }
 
 // note remembers the relation of a child to its declaration.

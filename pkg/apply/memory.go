@@ -106,13 +106,6 @@ func (m *Memory) of(name types.NamespacedName, owner types.UID) *Remembered {
 	return &Remembered{owner: hashOf(owner)}
 }
 
-// forget drops the memory of the owner with this name.
-func (m *Memory) forget(owner types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.owners, owner)
-}
-
 // find returns the last comparison of the child with this UID, if the owner has this name and UID.
 func (m *Memory) find(name types.NamespacedName, owner, child types.UID) (last look, isKnown bool) {
 	m.View(name, owner, func(r *Remembered) {

@@ -65,9 +65,8 @@ func TestListsArriveItemByItem(t *testing.T) {
 		config.Wrap(Wrap) // a second transport changes nothing
 		client := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("shop")
 
-		got := newList()
-		resets := 0
-		ctx := context.WithValue(t.Context(), key{}, &items{reset: func() { resets++ }, each: func(raw []byte, isJSON bool) error {
+		got, resets := newList(), 0
+		receiver := &items{reset: func() { resets++ }, each: func(raw []byte, isJSON bool) error {
 			item := corev1.ConfigMap{}
 			if isJSON != (mediaType == runtime.ContentTypeJSON) {
 				return errors.New("another encoding")
@@ -78,8 +77,8 @@ func TestListsArriveItemByItem(t *testing.T) {
 				return json.Unmarshal(raw, last)
 			}
 			return last.Unmarshal(raw)
-		}})
-		rest, err := client.List(ctx, metav1.ListOptions{})
+		}}
+		rest, err := client.List(context.WithValue(t.Context(), key{}, receiver), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(mediaType, err)
 		}

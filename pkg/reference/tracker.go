@@ -92,7 +92,8 @@ func NewTracker(
 // programs that read each object once, and cannot be the source of a controller.
 func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Tracker {
 	return &Tracker{
-		resource: resource, reader: reader, informers: map[string]cache.SharedIndexInformer{}, derived: map[types.NamespacedName]derived{},
+		resource: resource, reader: reader,
+		informers: map[string]cache.SharedIndexInformer{}, derived: map[types.NamespacedName]derived{},
 	}
 }
 

@@ -360,8 +360,10 @@ func TestConfigMapsAreReadOnce(t *testing.T) {
 func TestRecentIsBounded(t *testing.T) {
 	kept := recent{limit: keptBytes}
 	put := func(name string, size int) {
-		data := map[string]string{"k": strings.Repeat("x", size)}
-		kept.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "1"}, Data: data})
+		kept.put(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "1"},
+			Data:       map[string]string{"k": strings.Repeat("x", size)},
+		})
 	}
 	for i := range 1000 {
 		put(fmt.Sprint(i), 100_000+1000*(i%7))
