@@ -59,15 +59,18 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println(version)
 		return nil
 	}
+
 	cfg, err := manager.Connect(&opts.Options, opts.Logger(), wellknown.OperatorName+"/"+version)
 	if err != nil {
 		return err
 	}
+
 	var permissions *access.Namespaces
 	if len(opts.WatchNamespaces) > 0 {
 		permissions = access.New(ctrl.Log,
 			"bind ClusterRole "+wellknown.ManagerRole+" to the operator's ServiceAccount in it, or remove it from --watch-namespaces")
 	}
+
 	mgr, err := newManager(cfg, opts, permissions)
 	if err != nil {
 		return err
@@ -75,6 +78,7 @@ func run(ctx context.Context, args []string) error {
 	if err := setupControllers(mgr, opts, permissions); err != nil {
 		return err
 	}
+
 	ctrl.Log.Info("Starting", "version", version, "image", opts.NginxImage)
 	return mgr.Start(ctx)
 }
@@ -84,6 +88,7 @@ func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Nam
 	if err != nil {
 		return nil, err
 	}
+
 	cacheOptions := objectcache.CacheOptions(opts.WatchNamespaces...)
 	cacheOptions.NewInformer = newInformer
 	return manager.New(cfg, manager.Config{
@@ -109,15 +114,18 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	if err != nil {
 		return fmt.Errorf("failed to make the uncached client: %w", err)
 	}
+
 	configMaps, secrets, err := reference.NewTrackers(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader(),
 		permissions, opts.WatchNamespaces...)
 	if err != nil {
 		return err
 	}
+
 	cached, err := objectcache.Whole(mgr.GetConfig(), mgr.GetClient(), mgr.GetAPIReader())
 	if err != nil {
 		return err
 	}
+
 	reconciler := &nginxoperator.Reconciler{
 		Client:     cached,
 		Applier:    nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
@@ -128,6 +136,7 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 		Fleet:      fleet.New(opts.FleetRollout),
 		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
 	}
+
 	watchdog := manager.NewWatchdog(stuckAfter, idleAfter, mgr.Elected(), instances.Waiting)
 	wrap := func(inner reconcile.Reconciler) reconcile.Reconciler { return watchdog.Watch(permissions.Guard(inner)) }
 	controllerOptions := manager.ControllerOptions()
@@ -139,10 +148,12 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	if err != nil {
 		return err
 	}
+
 	upgradeable := olm.NewUpgradeable(uncached, ctrl.Log.WithName("olm"))
 	if err := setupMigration(mgr, opts, uncached, upgradeable.Part()); err != nil {
 		return fmt.Errorf("failed to set up the storage migration: %w", err)
 	}
+
 	failed := metrics.NewConversionFailures(ctrlmetrics.Registry)
 	mgr.GetWebhookServer().Register(conversion.Path, conversion.NewHandler(failed))
 	mgr.GetWebhookServer().Register(operatorwebhook.PathCRD, mgr.Guard.Admission())
@@ -178,6 +189,7 @@ func setupMigration(mgr ctrl.Manager, opts *options.Options, uncached client.Cli
 	if err != nil {
 		return fmt.Errorf("failed to configure discovery: %w", err)
 	}
+
 	reconciler := &storagemigration.Reconciler{
 		Client:      uncached,
 		Discovery:   discoveryClient,
@@ -193,8 +205,10 @@ func setupMigration(mgr ctrl.Manager, opts *options.Options, uncached client.Cli
 		if err != nil {
 			return err
 		}
+
 		manifest.SetLabels(map[string]string{wellknown.LabelManagedBy: wellknown.OperatorName})
 		reconciler.Manifest = manifest
 	}
+
 	return reconciler.SetupWithManager(mgr)
 }

@@ -34,6 +34,7 @@ func (r *Reconciler) replace(
 			decided.Apply, decided.Declared = again, again
 			rendered, err = r.render(ctx, object, done.live, decided)
 		}
+
 		if err == nil {
 			done, err = r.change(ctx, object, done, rendered)
 		}
@@ -44,15 +45,18 @@ func (r *Reconciler) replace(
 			return done, err
 		}
 	}
+
 	if err := r.Applier.Confirm(ctx, object); err != nil {
 		return done, err
 	}
+
 	for _, forgery := range forgeries {
 		if err := r.Applier.Delete(ctx, forgery.Child); err != nil {
 			return done, err
 		}
 		done.live = done.live.Without(forgery.Child)
 	}
+
 	done.Replaced, done.again = true, requeue.Soon
 	return done, forged
 }

@@ -39,6 +39,7 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return Preview{}, err
 	}
+
 	declared, found, err := r.rollouts(state).Declare(ctx, object)
 	if err != nil {
 		return Preview{}, err
@@ -46,25 +47,30 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	if object, err = r.rollouts(state).Recognize(ctx, object, declared); err != nil {
 		return Preview{}, err
 	}
+
 	if declared != nil {
 		if err := r.rollouts(state).Mark(object, declared); err != nil {
 			return Preview{}, err
 		}
 	}
+
 	decided, err := r.rollouts(state).Decide(ctx, object, declared, found.Invalid)
 	out := Preview{Blockers: failure.Blockers(decided.Blockers)}
 	if err != nil || decided.Apply == nil {
 		return out, err
 	}
+
 	good := decided.Good
 	if decided.Apply == decided.Declared {
 		decided.Entrance, decided.Good = decided.Apply, nil
 	}
+
 	rendered, state, err := r.renderAdopted(ctx, object, state, decided)
 	if err != nil {
 		out.Failures, err = refusalOf(err, object)
 		return out, err
 	}
+
 	out.Children, out.Missing = rendered.Children, failure.Blockers(status.MissingFailures(&rendered))
 	ordered, independent := inOrder(rendered)
 	written := slices.Concat(ordered, independent)
@@ -72,6 +78,7 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 	if good != nil {
 		needed = append(needed, mountedBy(good)...)
 	}
+
 	out.Failures, err = r.tryAll(ctx, object, state, rendered, written, refused)
 	if err == nil && len(out.Failures) == 0 {
 		var failed []apply.Failure
@@ -80,6 +87,7 @@ func (r *Reconciler) Preview(ctx context.Context, object *v1alpha2.NginxOperator
 			err = errors.Join(err, one.Err)
 		}
 	}
+
 	return out, err
 }
 
@@ -97,6 +105,7 @@ func (r *Reconciler) renderAdopted(
 		if err != nil || i == maxAdoptions {
 			return rendered, state, err
 		}
+
 		ordered, independent := inOrder(rendered)
 		adopted, err := r.Applier.Adopt(ctx, object, state, rendered.Pods.Content, ordered, independent)
 		switch {
@@ -105,6 +114,7 @@ func (r *Reconciler) renderAdopted(
 		case err != nil || len(adopted) == 0:
 			return rendered, state, err
 		}
+
 		state = state.With(adopted...)
 		if of.Apply == of.Declared { // its names depend on the Deployment
 			again, err := r.rollouts(state).RenderAgain(object, of.Declared, "")
@@ -131,8 +141,10 @@ func (r *Reconciler) tryAll(
 		if len(out) == 0 && len(found) > 0 {
 			refused()
 		}
+
 		out = append(out, found...)
 	}
+
 	return out, nil
 }
 
@@ -152,10 +164,12 @@ func (r *Reconciler) Declared(ctx context.Context, object *v1alpha2.NginxOperato
 	if err != nil {
 		return nil, nil, err
 	}
+
 	declared, found, err := r.rollouts(state).Declare(ctx, object)
 	if err != nil || declared == nil {
 		return nil, failure.Blockers(found.Invalid), err
 	}
+
 	rendered, err := r.render(ctx, object, state, rollout.Decision{Declared: declared, Apply: declared, Entrance: declared})
 	return rendered.Children, nil, err
 }

@@ -84,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		r.forget(client.ObjectKeyFromObject(object))
 		return reconcile.Result{}, nil
 	}
+
 	state, err := live.Read(ctx, r.Client, object, r.Missing)
 	if why, unreadable := codec.Unreadable(object); unreadable {
 		r.reportToFleet(object, fleet.Outside)
@@ -93,10 +94,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 		}
 		return reconcile.Result{RequeueAfter: again}, errors.Join(err, r.reportUnreadable(ctx, object, why))
 	}
+
 	if err != nil {
 		r.reportToFleet(object, fleet.Unknown)
 		return reconcile.Result{}, err
 	}
+
 	r.rememberChange(object)
 
 	done, applyErr := r.bring(ctx, object, state)
@@ -120,15 +123,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, object *v1alpha2.NginxOperat
 	if apply.StartsOver(statusErr) {
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would be logged
 	}
+
 	untilRetry, retryErr := retryOf(applyErr, &object.Spec)
 	if done.Replaced {
 		untilRetry, retryErr = 0, nil
 	}
+
 	again := requeue.Soonest(done.again, untilEvaluated, done.UntilAttempt, untilChanged, untilWritten, untilRetry,
 		lookAgain(&object.Status, &updated, done.Outcome))
 	if again != 0 && again <= requeue.Soon && statusErr == nil {
 		return reconcile.Result{RequeueAfter: again}, nil // the next reconcile must not wait for a back-off
 	}
+
 	return reconcile.Result{RequeueAfter: again}, errors.Join(retryErr, done.retry, statusErr)
 }
 
@@ -148,12 +154,14 @@ func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, 
 		}
 		return done, err
 	}
+
 	if err == nil && declared != nil {
 		err = rollouts.Mark(object, declared)
 	}
 	if err == nil {
 		done.Decision, err = rollouts.Decide(ctx, object, declared, done.Invalid)
 	}
+
 	if err != nil {
 		var settleErr error
 		done.again, settleErr = r.bridges(state).Settle(ctx, object)
@@ -169,9 +177,11 @@ func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, 
 			return done, err
 		}
 	}
+
 	if done.Secrets != nil {
 		done.Certificates, done.CertificatesHash = done.Secrets.Certificates, done.Secrets.CertificatesHash
 	}
+
 	return r.carryOut(ctx, object, done)
 }
 
@@ -190,12 +200,14 @@ func (r *Reconciler) evaluate(
 		done.Failed, again, err = rollouts.Evaluate(ctx, object, pods)
 		done.Failure = cmp.Or(done.Failure, status.WriteFailure(err, &object.Spec))
 	}
+
 	// The resolution of a spec that is applied has found the unusable objects already.
 	var unreadable error
 	hasEarlierPods := done.State == rollout.StateBlocked || done.State == rollout.StateRolledBack
 	if deployment := done.live.Deployment(); deployment != nil && hasEarlierPods {
 		done.Unusable, unreadable = rollouts.Resolver.Unusable(ctx, object, &deployment.Spec.Template)
 	}
+
 	return done, again, errors.Join(applyErr, err, unreadable)
 }
 

@@ -26,11 +26,13 @@ func (r *Reconciler) render(
 	if err != nil {
 		return out, err
 	}
+
 	pods := sized(object, state, decided)
 	if decided.Entrance == nil {
 		out.Running, out.Children = running, slices.DeleteFunc(pods, operand.IsEntrance)
 		return out, nil
 	}
+
 	entrance := pods
 	if decided.Entrance != decided.Apply {
 		entrance = operand.WithoutMissing(decided.Entrance.Children, out.Missing)
@@ -38,6 +40,7 @@ func (r *Reconciler) render(
 	if out.Running, err = r.reached(ctx, object, state, pods, entrance, running); err != nil {
 		return out, err
 	}
+
 	out.Composed = operand.Compose(pods, entrance, out.Running)
 	return out, nil
 }
@@ -78,6 +81,7 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 			if decided.Attempt != nil && decided.Apply == decided.Declared {
 				operand.SetCareful(deployment)
 			}
+
 			out = append(out, deployment)
 			out = append(out, operand.SizeOf(size, deployment, budget, scaler)...)
 		case *autoscalingv2.HorizontalPodAutoscaler:
@@ -87,6 +91,7 @@ func sized(object *v1alpha2.NginxOperator, state live.State, decided rollout.Dec
 			}
 		}
 	}
+
 	return out
 }
 
@@ -99,6 +104,7 @@ func (r *Reconciler) reached(
 	if !moves || object.Spec.Paused {
 		return running, nil
 	}
+
 	reached, err := r.bridges(state).HasEndpoints(ctx, object, number)
 	if err == nil && !reached {
 		running = running.WithoutEndpoints(number)

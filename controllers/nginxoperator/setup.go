@@ -63,11 +63,13 @@ func (r *Reconciler) SetupWithManager(
 		_, _ = mgr.GetCache().GetInformer(ctx, &v1alpha2.NginxOperator{})
 		mgr.GetCache().WaitForCacheSync(ctx)
 	}
+
 	// An incomplete list takes memory, so the two largest ones follow each other.
 	configMapsListed := func(ctx context.Context) {
 		cachesFilled(ctx)
 		r.ConfigMaps.Await(ctx)
 	}
+
 	out := builder.ControllerManagedBy(mgr).
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(specChanged(), r.changedByOthers()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.Funcs{CreateFunc: newGenerationFirst}).
@@ -79,18 +81,22 @@ func (r *Reconciler) SetupWithManager(
 		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex), cachesFilled)).
 		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex), configMapsListed)).
 		WatchesRawSource(r.Fleet)
+
 	kinds := []client.Object{
 		&appsv1.ControllerRevision{}, &corev1.Service{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
 		&networkingv1.Ingress{}, &policyv1.PodDisruptionBudget{}, &autoscalingv2.HorizontalPodAutoscaler{},
 	}
+
 	for _, optional := range operand.OptionalKinds {
 		if r.Missing[optional.Kind] == "" {
 			kinds = append(kinds, operand.New(optional.Kind))
 		}
 	}
+
 	for _, kind := range kinds {
 		out.Watches(kind, owned, children)
 	}
+
 	return out.WithOptions(options).Complete(wrap(apply.AsReconciler(r.Client, r, r.forget)))
 }
 
@@ -173,6 +179,7 @@ func reportChanged(old, updated client.Object) bool {
 	case *appsv1.Deployment:
 		return health.StatusChanged(updated.(*appsv1.Deployment), before.Status)
 	}
+
 	return false
 }
 

@@ -41,6 +41,7 @@ func (r *Reconciler) storeInEffect(
 	if _, err := r.Applier.Apply(ctx, object, state, nil, child); err != nil {
 		return false, err
 	}
+
 	reference.HasEntrance = request.HasEntrance
 	updated := *object.Status.DeepCopy()
 	updated.StoredRevision = reference
@@ -58,15 +59,18 @@ func (r *Reconciler) writeStatus(
 	if delay := status.WriteDelay(&object.Status, &updated, time.Now()); delay != 0 {
 		return max(delay, 0), nil
 	}
+
 	if object.Generation > 1 {
 		if err := r.Applier.Confirm(ctx, object); err != nil {
 			return 0, err
 		}
 	}
+
 	patch, err := statusPatch(object, operation{"add", "/status", updated})
 	if err != nil {
 		return 0, err
 	}
+
 	written := object.DeepCopy()
 	written.Status = updated
 	r.rememberStatus(written)
@@ -77,11 +81,13 @@ func (r *Reconciler) writeStatus(
 	if err != nil {
 		return 0, fmt.Errorf("failed to write status: %w", err)
 	}
+
 	r.rememberStatus(written) // the API server may prune or default a field
 	r.reportTransitions(ctx, object, updated.Conditions)
 	if meta.IsStatusConditionPresentAndEqual(updated.Conditions, v1alpha2.ConditionReady, metav1.ConditionTrue) {
 		r.measureChange(object)
 	}
+
 	return 0, nil
 }
 
@@ -125,6 +131,7 @@ func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.Ngin
 	if equality.Semantic.DeepEqual(conditions, object.Status.Conditions) && object.Status.ObservedGeneration == object.Generation {
 		return nil
 	}
+
 	err := r.patchUnreadable(ctx, object, conditions)
 	switch {
 	case apierrors.IsInvalid(err):
@@ -138,6 +145,7 @@ func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.Ngin
 	default:
 		r.reportTransitions(ctx, object, conditions)
 	}
+
 	return nil
 }
 
@@ -147,6 +155,7 @@ func (r *Reconciler) patchUnreadable(ctx context.Context, object *v1alpha2.Nginx
 	if err != nil {
 		return err
 	}
+
 	for _, patch := range patches {
 		target := &metav1.PartialObjectMetadata{}
 		target.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
@@ -157,6 +166,7 @@ func (r *Reconciler) patchUnreadable(ctx context.Context, object *v1alpha2.Nginx
 			break
 		}
 	}
+
 	return err
 }
 
@@ -168,6 +178,7 @@ func unreadablePatches(object *v1alpha2.NginxOperator, conditions []metav1.Condi
 	if err != nil || equality.Semantic.DeepEqual(object.Status, v1alpha2.NginxOperatorStatus{}) { // nor can the status be read
 		return [][]byte{instead}, err
 	}
+
 	beside, err := statusPatch(object,
 		operation{"add", "/status/observedGeneration", object.Generation}, operation{"add", "/status/conditions", conditions})
 	return [][]byte{beside, instead}, err
@@ -196,6 +207,7 @@ func (r *Reconciler) changedByOthers() predicate.Predicate {
 			if !cached.StatusesDiffer(e.ObjectOld.(*v1alpha2.NginxOperator), after) {
 				return false
 			}
+
 			written, key := "", client.ObjectKeyFromObject(after)
 			r.Applier.Memory.View(key, after.UID, func(known *apply.Remembered) { written = known.StatusHash })
 			return written != cached.StatusHash(after)

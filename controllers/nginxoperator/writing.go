@@ -40,11 +40,13 @@ func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperato
 		done.Applied = &revision.Rendering{Pods: rendered.Pods}
 		return done, err
 	}
+
 	changed, err := r.change(ctx, object, done, rendered)
 	if forged := apply.IsForged(err); forged != nil {
 		done.live, done.Applied = changed.live, changed.Applied
 		return r.replace(ctx, object, done, rendered, forged)
 	}
+
 	return changed, err
 }
 
@@ -64,6 +66,7 @@ func (r *Reconciler) change(
 	if err != nil || done.hold {
 		return done, err
 	}
+
 	applied, state, err := r.apply(ctx, object, done, rendered)
 	done.live = state
 	delays := []time.Duration{done.again, applied.RequeueAfter}
@@ -77,14 +80,17 @@ func (r *Reconciler) change(
 		done.Independent = append(done.Independent, status.ContestedFailure(contested))
 		delays = append(delays, contested.Left)
 	}
+
 	for _, failed := range applied.Failures {
 		if forged := apply.IsForged(failed.Err); forged != nil {
 			err = errors.Join(err, r.Applier.Delete(ctx, forged.Child))
 		}
+
 		done.Independent = append(done.Independent, *status.WriteFailure(failed.Err, &object.Spec))
 		again, retry := retryOf(failed.Err, &object.Spec)
 		delays, done.retry = append(delays, again), errors.Join(done.retry, retry)
 	}
+
 	done.again = requeue.Soonest(delays...)
 	return done, err
 }
@@ -111,6 +117,7 @@ func (r *Reconciler) apply(
 			err = podsErr
 		}
 	}
+
 	if err != nil {
 		return apply.Applied{}, state, err
 	}
@@ -119,6 +126,7 @@ func (r *Reconciler) apply(
 	if done.Good != nil {
 		needed = append(needed, mountedBy(done.Good)...)
 	}
+
 	failed, state, err := r.deleteStale(ctx, object, state, rendered, needed)
 	applied.Failures = append(applied.Failures, failed...)
 	return applied, state, err
@@ -148,6 +156,7 @@ func inOrder(of revision.Rendering) (ordered, independent []client.Object) {
 			independent = append(independent, child)
 		}
 	}
+
 	if of.Running.ServiceVersion == "" {
 		return slices.Concat(ordered, policies, services, deployments), independent
 	}
@@ -189,11 +198,13 @@ func (r *Reconciler) deleteStale(
 	if err != nil {
 		return nil, state, err
 	}
+
 	if len(stale) > 0 {
 		if err := r.Applier.Confirm(ctx, object); err != nil {
 			return nil, state, err
 		}
 	}
+
 	for _, child := range stale {
 		err := r.Applier.Delete(ctx, child)
 		if apply.StartsOver(err) || ctx.Err() != nil {
@@ -203,8 +214,10 @@ func (r *Reconciler) deleteStale(
 			failed = append(failed, apply.Failure{Child: child, Err: err})
 			continue
 		}
+
 		state = state.Without(child)
 	}
+
 	return failed, state, nil
 }
 
@@ -217,10 +230,12 @@ func (r *Reconciler) pending(
 	if err != nil {
 		return nil, err
 	}
+
 	stale, err := staleFor(state, rendered, rendered.Children)
 	if err != nil {
 		return nil, err
 	}
+
 	if object.Spec.Autoscaling != nil || operand.ReplicasOf(object, state.Deployment()).Number != defaults.Replicas(&object.Spec) {
 		// An autoscaler may alternate between one replica and more. The PodDisruptionBudget is not
 		// a pending change then.
@@ -234,6 +249,7 @@ func (r *Reconciler) pending(
 	for _, child := range stale {
 		writes = append(writes, fmt.Sprintf("the deletion of %s %q", live.KindOf(child), child.GetName()))
 	}
+
 	return writes, nil
 }
 
@@ -246,6 +262,7 @@ func isSettled(paused *v1alpha2.NginxOperator, state live.State, of revision.Ren
 		!of.Pods.Change.SameUser(revision.ChangeOf(paused, deployment)) {
 		return false
 	}
+
 	reasonOf := func(condition string) string {
 		return ptr.Deref(meta.FindStatusCondition(paused.Status.Conditions, condition), metav1.Condition{}).Reason
 	}

@@ -76,6 +76,7 @@ func bridgeOf(slice *discoveryv1.EndpointSlice, live []corev1.ServicePort, names
 			}
 		}
 	}
+
 	if !renamed || len(out.Endpoints) == 0 {
 		return nil
 	}
@@ -126,6 +127,7 @@ func portsOf(endpoints []discoveryv1.EndpointSlice) map[string]sets.Set[int32] {
 			}
 		}
 	}
+
 	return numbers
 }
 
@@ -150,6 +152,7 @@ func (b Bridges) Ensure(
 	if err != nil || !renamed && !slices.ContainsFunc(known, func(one *discoveryv1.EndpointSlice) bool { return isBridgeOf(object, one) }) {
 		return false, 0, err
 	}
+
 	bridges, controllers, err := b.current(ctx, object)
 	if err != nil {
 		return false, 0, err
@@ -157,6 +160,7 @@ func (b Bridges) Ensure(
 	if len(bridges) == 0 && !renamed {
 		return false, 0, nil
 	}
+
 	age := b.age(object)
 	if len(bridges) > 0 && renamed && carries(bridges, names, now.Containers) && !lacks(bridges, controllers, now.Service, names) {
 		return age < bridgeSettles, max(bridgeSettles-age, bridgeRetry), nil
@@ -167,14 +171,17 @@ func (b Bridges) Ensure(
 	if age < bridgeEnds && !takenOver(bridges, controllers, now.Service) {
 		return renamed, bridgeRetry, nil
 	}
+
 	for i := range bridges {
 		if err := b.Applier.Delete(ctx, bridges[i].DeepCopy()); err != nil {
 			return false, 0, err
 		}
 	}
+
 	if renamed {
 		again = bridgeRetry
 	}
+
 	return renamed, again, nil
 }
 
@@ -211,9 +218,11 @@ func (b Bridges) build(
 		if slice == nil {
 			continue
 		}
+
 		slice.Labels = map[string]string{discoveryv1.LabelServiceName: object.Name, discoveryv1.LabelManagedBy: wellknown.OperatorName}
 		maps.Copy(slice.Labels, wellknown.Selector(object.Name))
 		_, err := b.Applier.Apply(ctx, object, b.Live, nil, slice)
+
 		// It may exist despite an error.
 		b.Applier.Memory.Update(object, func(known *apply.Remembered) { known.Bridged = time.Now() })
 		switch {
@@ -226,5 +235,6 @@ func (b Bridges) build(
 			hold, again = true, bridgeSettles
 		}
 	}
+
 	return hold, again, nil
 }

@@ -32,6 +32,7 @@ func (b Bridges) current(
 	if bridges, controllers, err = b.stored(ctx, object); err != nil {
 		return nil, nil, err
 	}
+
 	pods := map[types.UID]*corev1.Pod{}
 	for _, pod := range b.Live.Pods() {
 		pods[pod.UID] = pod
@@ -39,6 +40,7 @@ func (b Bridges) current(
 	for i := range controllers {
 		controllers[i].Endpoints = updated(controllers[i].Endpoints, pods)
 	}
+
 	bridges, err = b.refresh(ctx, bridges, pods)
 	return bridges, controllers, err
 }
@@ -59,6 +61,7 @@ func (b Bridges) stored(ctx context.Context, object *v1alpha2.NginxOperator) (br
 			bridges = append(bridges, slice)
 		}
 	}
+
 	return bridges, controllers, nil
 }
 
@@ -78,11 +81,13 @@ func updated(endpoints []discoveryv1.Endpoint, pods map[types.UID]*corev1.Pod) [
 			if pod == nil || health.HasEnded(pod) {
 				continue
 			}
+
 			serves, ends := health.IsReady(pod), pod.DeletionTimestamp != nil
 			endpoint.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(serves && !ends), Serving: &serves, Terminating: &ends}
 		}
 		current = append(current, endpoint)
 	}
+
 	return current
 }
 
@@ -113,8 +118,10 @@ func (b Bridges) refresh(
 				return nil, fmt.Errorf("failed to update EndpointSlice %q: %w", stored.Name, err)
 			}
 		}
+
 		kept = append(kept, *current)
 	}
+
 	return kept, nil
 }
 
@@ -125,10 +132,12 @@ func (b Bridges) HasEndpoints(ctx context.Context, object *v1alpha2.NginxOperato
 	if at < 0 {
 		return false, nil
 	}
+
 	_, controllers, err := b.stored(ctx, object)
 	isReady := func(endpoint discoveryv1.Endpoint) bool { return ptr.Deref(endpoint.Conditions.Ready, true) }
 	ready := slices.DeleteFunc(controllers, func(slice discoveryv1.EndpointSlice) bool {
 		return !slices.ContainsFunc(slice.Endpoints, isReady)
 	})
+
 	return portsOf(ready)[ports[at].Name] != nil, err
 }

@@ -20,12 +20,14 @@ func BalancerAddresses(service *corev1.Service) []corev1.LoadBalancerIngress {
 	if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil
 	}
+
 	var out []corev1.LoadBalancerIngress
 	for _, at := range all[:min(len(all), maxIngress)] {
 		if max(len(at.IP), len(at.Hostname)) <= validation.DNS1123SubdomainMaxLength {
 			out = append(out, corev1.LoadBalancerIngress{IP: at.IP, Hostname: at.Hostname})
 		}
 	}
+
 	return slices.Clip(out)
 }
 

@@ -33,11 +33,13 @@ func ReferencesOf(pod *corev1.PodSpec) References {
 	for i := range pod.Volumes {
 		out.addVolume(&pod.Volumes[i])
 	}
+
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
 			out.addContainer(&containers[i])
 		}
 	}
+
 	for _, reference := range pod.ImagePullSecrets {
 		out.PullSecrets = append(out.PullSecrets, reference.Name)
 	}
@@ -45,6 +47,7 @@ func ReferencesOf(pod *corev1.PodSpec) References {
 		slices.Sort(*names)
 		*names = slices.Compact(*names)
 	}
+
 	return out
 }
 
@@ -61,6 +64,7 @@ func (r References) PodSpec() corev1.PodSpec {
 			Name: CertificateVolume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}},
 		})
 	}
+
 	var others []corev1.VolumeProjection
 	for _, name := range r.Secrets {
 		others = append(others, corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: named(name)}})
@@ -68,14 +72,17 @@ func (r References) PodSpec() corev1.PodSpec {
 	for _, name := range r.ConfigMaps {
 		others = append(others, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named(name)}})
 	}
+
 	if len(others) > 0 {
 		out.Volumes = append(out.Volumes, corev1.Volume{
 			VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: others}},
 		})
 	}
+
 	for _, name := range r.PullSecrets {
 		out.ImagePullSecrets = append(out.ImagePullSecrets, named(name))
 	}
+
 	return out
 }
 
@@ -97,6 +104,7 @@ func (r *References) addVolume(volume *corev1.Volume) {
 	default:
 		addUnlessOptional(&r.Secrets, secret.SecretName, secret.Optional)
 	}
+
 	if source := volume.ConfigMap; source != nil && !isOwn {
 		addUnlessOptional(&r.ConfigMaps, source.Name, source.Optional)
 	}
@@ -106,6 +114,7 @@ func (r *References) addVolume(volume *corev1.Volume) {
 	if volume.Projected == nil {
 		return
 	}
+
 	for _, source := range volume.Projected.Sources {
 		if source.Secret != nil {
 			addUnlessOptional(&r.Secrets, source.Secret.Name, source.Secret.Optional)
@@ -157,5 +166,6 @@ func MountedConfigMaps(template *corev1.PodTemplateSpec) []string {
 			}
 		}
 	}
+
 	return names
 }

@@ -48,15 +48,18 @@ func StateOf(object *v1alpha2.NginxOperator) State {
 	if len(status.Conditions) > 0 {
 		out.Ready = status.Conditions[0].Status
 	}
+
 	_, out.Unreadable = codec.Unreadable(object)
 	out.Waiting = !out.Unreadable && object.DeletionTimestamp.IsZero() && status.ObservedGeneration != object.Generation
 	for i := range status.BlockedBy {
 		out.Blocking = append(out.Blocking, status.BlockedBy[i].Reason)
 	}
+
 	slices.Sort(out.Blocking)
 	for i := range status.Certificates {
 		out.Expiries = append(out.Expiries, status.Certificates[i].NotAfter.Time)
 	}
+
 	return out
 }
 
@@ -68,11 +71,13 @@ func KnownStatus(status *v1alpha2.NginxOperatorStatus) v1alpha2.NginxOperatorSta
 	if ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady); ready != nil {
 		out.Conditions = []metav1.Condition{{Type: ready.Type, Status: ready.Status}}
 	}
+
 	for _, reason := range BlockingReasons() {
 		if slices.ContainsFunc(status.BlockedBy, func(blocker v1alpha2.Blocker) bool { return blocker.Reason == reason }) {
 			out.BlockedBy = append(out.BlockedBy, v1alpha2.Blocker{Reason: reason})
 		}
 	}
+
 	for i := range status.Certificates[:min(len(status.Certificates), maxCertificates)] {
 		out.Certificates = append(out.Certificates, v1alpha2.Certificate{NotAfter: status.Certificates[i].NotAfter})
 	}

@@ -47,6 +47,7 @@ func Of(object *v1alpha2.NginxOperator, in operand.Inputs, template *corev1.PodT
 	if err != nil {
 		return "", fmt.Errorf("failed to encode spec: %w", err)
 	}
+
 	pods, err := PodsOf(template)
 	return NewID(operand.ShortHash(string(raw)), pods), err
 }
@@ -74,15 +75,18 @@ func PodsOf(template *corev1.PodTemplateSpec) (string, error) {
 			}
 		}
 	}
+
 	for _, key := range []string{wellknown.AnnotationServicePorts, wellknown.AnnotationCertificates, wellknown.AnnotationFiles} {
 		delete(stable.Annotations, key)
 	}
+
 	operand.WithoutSuffix(&stable.Spec)
 
 	raw, err := json.Marshal(stable)
 	if err != nil {
 		return "", fmt.Errorf("failed to encode Pod template: %w", err)
 	}
+
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:podsBytes]), nil
 }
@@ -104,12 +108,14 @@ func UserPart(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 			port.AppProtocol = ""
 		}
 	}
+
 	for i := range out.TLS {
 		out.TLS[i].NodePort = nil
 	}
 	if out.Monitoring != nil {
 		out.Monitoring.PodMonitor, out.Monitoring.Alerts = nil, nil
 	}
+
 	out.Patches = slices.DeleteFunc(out.Patches, func(patch v1alpha2.Patch) bool { return patch.Target.Kind != "Deployment" })
 	return out
 }

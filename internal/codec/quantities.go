@@ -22,6 +22,7 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 			errs = append(errs, resourceQuantities(container, path.Child(name).Index(i))...)
 		}
 	}
+
 	for i, volume := range elementsOf(spec["volumes"]) {
 		emptyDir, _ := volume["emptyDir"].(map[string]any)
 		if limit := emptyDir["sizeLimit"]; limit != nil && !bounds.IsQuantity(limit) {
@@ -29,6 +30,7 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at, field.OmitValueType{}, bounds.QuantityRule))
 		}
 	}
+
 	return errs
 }
 
@@ -53,11 +55,13 @@ func resourceQuantities(value map[string]any, path *field.Path) field.ErrorList 
 			errs = append(errs, field.TooMany(at, len(list), maxQuantities))
 			continue
 		}
+
 		for _, key := range slices.Sorted(maps.Keys(list)) {
 			if !bounds.IsQuantity(list[key]) {
 				errs = append(errs, field.Invalid(at.Key(key), field.OmitValueType{}, bounds.QuantityRule))
 			}
 		}
 	}
+
 	return errs
 }

@@ -32,6 +32,7 @@ func ReadAlone(raw []byte) *v1alpha2.NginxOperator {
 		why := err.Error()
 		MarkUnreadable(object, strings.ToValidUTF8(why[:min(len(why), maxReason)], ""))
 	}
+
 	// No code reads these fields, and omitting them saves memory for each object.
 	object.APIVersion, object.Kind = "", ""
 	return object
@@ -48,11 +49,13 @@ func read(raw []byte) (*v1alpha2.NginxOperator, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		spec, _ := object["spec"].(map[string]any)
 		if errs := Quantities(spec, field.NewPath("spec")); len(errs) > 0 {
 			return nil, errs.ToAggregate()
 		}
 	}
+
 	return DecodeText(raw)
 }
 
@@ -83,5 +86,6 @@ func identityOf(raw []byte) *v1alpha2.NginxOperator {
 	if err == nil && bounds.JSON(text) == nil && kjson.UnmarshalCaseSensitivePreserveInts(text, &status) == nil {
 		object.Status = status
 	}
+
 	return object
 }

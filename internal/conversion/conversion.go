@@ -46,6 +46,7 @@ func ToV1alpha2(object *unstructured.Unstructured) {
 	} else if _, isSet := spec["ports"]; isSet {
 		setPort(spec, int64(v1alpha1.DefaultPort))
 	}
+
 	copyFields(declared, spec)
 	delete(object.Object, "spec")
 	if hasSpec || len(spec) > 0 {
@@ -66,6 +67,7 @@ func ToV1alpha1(object *unstructured.Unstructured) {
 	if port, isSet := firstPort(declared)["port"].(int64); isSet {
 		spec["port"] = port
 	}
+
 	copyFields(declared, spec)
 	object.Object["spec"] = spec
 }
@@ -96,6 +98,7 @@ func start(object *unstructured.Unstructured, version schema.GroupVersion) (text
 	if isKept && len(annotations) == 0 {
 		delete(meta, "annotations")
 	}
+
 	text, _ = value.(string)
 	return text, isKept
 }
@@ -105,11 +108,13 @@ func setAnnotation(object *unstructured.Unstructured, key, value string) {
 	if !isObject {
 		return // not an object from the API server
 	}
+
 	annotations, isObject := meta["annotations"].(map[string]any)
 	if !isObject {
 		annotations = map[string]any{}
 		meta["annotations"] = annotations
 	}
+
 	annotations[key] = value
 }
 
@@ -119,6 +124,7 @@ func firstPort(spec map[string]any) map[string]any {
 	if len(ports) == 0 {
 		return nil
 	}
+
 	port, _ := ports[0].(map[string]any)
 	return port
 }

@@ -30,6 +30,7 @@ func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 	if hasLongList(&old.Spec) || hasLongList(&object.Spec) {
 		return nil // the schema rejects it afterwards
 	}
+
 	applies := sets.New[string]()
 	for i := range object.ManagedFields {
 		if entry := &object.ManagedFields[i]; isApply(entry) && entry.APIVersion == v1alpha2.GroupVersion.String() {
@@ -41,10 +42,12 @@ func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 	if err != nil {
 		return err
 	}
+
 	applied, err := ownedFields(old, applies)
 	if err != nil {
 		return err
 	}
+
 	dropped := applied.Difference(kept)
 	if dropped.Empty() {
 		return nil
@@ -58,6 +61,7 @@ func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 			dropped.Insert(item)
 		}
 	}
+
 	return removeFields(&object.Spec, dropped)
 }
 
@@ -86,6 +90,7 @@ func ownedFields(object *v1alpha2.NginxOperator, appliers sets.Set[string]) (*fi
 		if appliers != nil && (!isApply(entry) || !appliers.Has(entry.Manager)) {
 			continue
 		}
+
 		set, err := readFields(entry)
 		if err != nil {
 			return nil, fmt.Errorf("failed to read the fields of manager %q: %w", entry.Manager, err)
@@ -93,8 +98,10 @@ func ownedFields(object *v1alpha2.NginxOperator, appliers sets.Set[string]) (*fi
 		if entry.APIVersion == v1alpha1.GroupVersion.String() {
 			set = upgradeFields(set, &object.Spec)
 		}
+
 		owned = append(owned, set)
 	}
+
 	return union(owned), nil
 }
 
@@ -126,6 +133,7 @@ func upgradeFields(set *fieldpath.Set, spec *v1alpha2.NginxOperatorSpec) *fieldp
 			upgraded.Insert(path)
 		}
 	}
+
 	if ports := defaults.Ports(spec); len(ports) > 0 && set.Has(fieldpath.MakePathOrDie("spec", "port")) {
 		item := portPath(ports[0].Name)
 		upgraded.Insert(item)
@@ -133,6 +141,7 @@ func upgradeFields(set *fieldpath.Set, spec *v1alpha2.NginxOperatorSpec) *fieldp
 			upgraded.Insert(append(item.Copy(), fieldpath.MakePathOrDie(name)...))
 		}
 	}
+
 	return upgraded
 }
 
@@ -147,6 +156,7 @@ func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, loses b
 			declares.Insert(now[i].Manager)
 		}
 	}
+
 	for i := range before {
 		if !declares.Has(before[i].Manager) {
 			continue
@@ -157,6 +167,7 @@ func LosesPort(before, now []metav1.ManagedFieldsEntry) (manager string, loses b
 			}
 		})
 	}
+
 	return manager, loses
 }
 
@@ -180,19 +191,23 @@ func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
 	if err != nil {
 		return fmt.Errorf("failed to split the spec: %w", err)
 	}
+
 	var paths []fieldpath.Path
 	set.Iterate(func(path fieldpath.Path) { paths = append(paths, path.Copy()) })
+
 	// Remove a list item before its key, because the key identifies the item.
 	slices.SortStableFunc(paths, func(a, b fieldpath.Path) int { return cmp.Compare(len(a), len(b)) })
 	root := map[string]any{"spec": fields}
 	for _, path := range paths {
 		remove(root, path)
 	}
+
 	fields, _ = root["spec"].(map[string]any)
 	*spec = v1alpha2.NginxOperatorSpec{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err != nil {
 		return fmt.Errorf("failed to join the spec: %w", err)
 	}
+
 	return nil
 }
 
@@ -228,6 +243,7 @@ func remove(value any, path fieldpath.Path) any {
 		}
 		return value
 	}
+
 	return value
 }
 

@@ -86,6 +86,7 @@ func (m *metered) Read(p []byte) (int, error) {
 	if m.left == 0 {
 		return 0, errTooLong
 	}
+
 	n, err := m.from.Read(p[:min(len(p), m.left)])
 	m.left -= n
 	return n, err
@@ -115,6 +116,7 @@ func seek(decoder *json.Decoder, field string, texts map[string]*string) error {
 		if err != nil || key == field {
 			return err
 		}
+
 		var value any = &json.RawMessage{}
 		if name, isText := key.(string); isText && texts[name] != nil {
 			value = texts[name]
@@ -123,6 +125,7 @@ func seek(decoder *json.Decoder, field string, texts map[string]*string) error {
 			return err
 		}
 	}
+
 	return errNoObjects
 }
 
@@ -140,6 +143,7 @@ func convertAll(decoder *json.Decoder, body *metered, version string, out output
 		if err := decoder.Decode(&raw); err != nil {
 			return fmt.Errorf("failed to read an object: %w", err)
 		}
+
 		converted, err := convertRaw(raw, version)
 		if err != nil {
 			return err
@@ -147,6 +151,7 @@ func convertAll(decoder *json.Decoder, body *metered, version string, out output
 		if _, err := out.WriteString(separator); err != nil {
 			return err
 		}
+
 		out.json(converted.Object)
 		separator = ","
 	}
@@ -162,6 +167,7 @@ func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) 
 	if err := bounds.Stored(raw); err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
 	}
+
 	object, err := readShallow(raw)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
@@ -171,6 +177,7 @@ func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) 
 	if kind.GroupKind() != v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind() {
 		return nil, fmt.Errorf("failed to convert from %s to %s: unknown kind", kind, version)
 	}
+
 	switch from := kind.GroupVersion(); {
 	case from == v1alpha1.GroupVersion && version == v1alpha2.GroupVersion.String():
 		ToV1alpha2(object)
@@ -179,5 +186,6 @@ func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) 
 	default:
 		return nil, fmt.Errorf("failed to convert from %s to %s: unknown versions", from, version)
 	}
+
 	return object, nil
 }

@@ -38,6 +38,7 @@ func keep(spec map[string]any) string {
 		// v1alpha1 always has a port, so the annotation must record that there was none.
 		kept["ports"] = []any{}
 	}
+
 	if len(kept) == 0 {
 		return ""
 	}
@@ -63,6 +64,7 @@ func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 	if err == nil {
 		err = codec.Quantities(kept, nil).ToAggregate()
 	}
+
 	// Decode the checked fields instead of the text: if a field is duplicated, the text has values
 	// that codec.Quantities did not check.
 	if err == nil {
@@ -74,6 +76,7 @@ func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 	if err != nil {
 		return nil, v1alpha2.NginxOperatorSpec{}, fmt.Errorf("failed to read it: %w", err)
 	}
+
 	return kept, spec, errors.Join(duplicates...)
 }
 
@@ -89,6 +92,7 @@ func Same(a, b string) bool {
 	if a == b {
 		return true
 	}
+
 	keptA, specA, errA := read(a)
 	keptB, specB, errB := read(b)
 	return errA == nil && errB == nil && hasNoPorts(keptA) == hasNoPorts(keptB) && equality.Semantic.DeepEqual(specA, specB)

@@ -68,5 +68,6 @@ func (o output) quoted(text string) output {
 		_, _ = o.Write(raw[1 : len(raw)-1])
 		text = text[end:]
 	}
+
 	return o.text(`"`)
 }

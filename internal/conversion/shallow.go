@@ -22,6 +22,7 @@ func readShallow(raw []byte) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	expand(object, decodeObject, "metadata", "spec")
 	expand(object, decodeSmall, "apiVersion", "kind")
 

@@ -64,6 +64,7 @@ func ServicePorts(spec *v1alpha2.NginxOperatorSpec) []ServicePort {
 			Number: *tls.Port, Listens: TLSListens(tls), NodePort: ptr.Deref(tls.NodePort, 0), TLS: true,
 		})
 	}
+
 	return ports
 }
 

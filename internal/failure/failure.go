@@ -60,6 +60,7 @@ func Truncate(message string) string {
 	if len(message) <= MaxMessage {
 		return message
 	}
+
 	end := MaxMessage - len(ellipsis)
 	for !utf8.RuneStart(message[end]) {
 		end--

@@ -90,6 +90,7 @@ func (g *Gate) Listed(objects []types.NamespacedName) {
 		g.all = g.all.Union(existing)
 		close(g.listed)
 	}
+
 	g.admit(types.NamespacedName{})
 }
 
@@ -103,6 +104,7 @@ func (g *Gate) Ask(object types.NamespacedName, group Place) bool {
 		g.set(object, member{place: group, canary: group == WaitingCanary})
 		g.admit(object)
 	}
+
 	return g.hasStarted(object)
 }
 
@@ -123,6 +125,7 @@ func (g *Gate) Report(object types.NamespacedName, place Place, canary bool) {
 		}
 		g.set(object, member{place: place, canary: canary, unproven: before.unproven, since: since})
 	}
+
 	g.admit(types.NamespacedName{})
 }
 
@@ -146,6 +149,7 @@ func (g *Gate) Expire(now time.Time) []types.NamespacedName {
 		late.place = Overdue
 		g.set(object, late)
 	}
+
 	if len(overdue) > 0 {
 		g.admit(types.NamespacedName{})
 	}
@@ -240,6 +244,7 @@ func (g *Gate) count(object types.NamespacedName, instance member, step int) {
 	if instance.place == Failed && instance.unproven {
 		return
 	}
+
 	counts := g.state.Namespaces[object.Namespace]
 	counts.add(instance, step)
 	g.state.set(object.Namespace, counts)
@@ -248,6 +253,7 @@ func (g *Gate) count(object types.NamespacedName, instance member, step int) {
 	if instance.place == Rolling {
 		key.since = instance.since
 	}
+
 	put(g.order.BTreeG, key, step)
 }
 
@@ -258,6 +264,7 @@ func (g *Gate) admit(asking types.NamespacedName) {
 		if from == Outside {
 			return
 		}
+
 		next, exists := g.order.first(namespace, from)
 		if g.members[asking].place == from && asking.Namespace == namespace {
 			next = asking // it starts in this reconcile
@@ -265,6 +272,7 @@ func (g *Gate) admit(asking types.NamespacedName) {
 		if !exists {
 			return
 		}
+
 		g.set(next, member{place: Rolling, canary: from == WaitingCanary, unproven: from == WaitingUnready, since: time.Now()})
 		if next != asking && g.queue != nil {
 			g.queue.Add(reconcile.Request{NamespacedName: next})

@@ -88,6 +88,7 @@ func (p Policy) slots(s *State) (slots, limit int) {
 	if s.parts < minSlots {
 		return slots, slots
 	}
+
 	slots = max(slots, minSlots)
 	return slots, slots - 1
 }
@@ -151,6 +152,7 @@ func (p Policy) verdict(s *State, failing string, alone holds, now time.Time) ve
 		}
 		released = released && now.Sub(alone[namespace]) >= HoldTime
 	}
+
 	switch {
 	case released && s.Unseen > 0:
 		return verdict{}
@@ -164,5 +166,6 @@ func (p Policy) verdict(s *State, failing string, alone holds, now time.Time) ve
 		message := "the rollout of this release failed for " + failing + ", so no other instance of that namespace starts"
 		return verdict{no, ReasonStopped, message}
 	}
+
 	return verdict{no, ReasonRolling, "instances of one namespace are being rolled to the changes of this release"}
 }

@@ -48,11 +48,13 @@ func (r *Reporter) list(ctx context.Context) {
 	if !r.Gate.waits() {
 		return
 	}
+
 	names, err := r.Names(ctx)
 	if err != nil {
 		r.Log.Error(err, "Failed to list the objects, no object is reconciled before that")
 		return
 	}
+
 	r.Gate.Listed(names)
 }
 
@@ -62,6 +64,7 @@ func (r *Reporter) report(ctx context.Context, told verdict, alone holds) verdic
 		r.Log.Info("Fleet rollout: instances roll for too long and have lost their slots, their namespaces start no other",
 			"instances", some(overdue), "after", SlotTime.String())
 	}
+
 	sum, current := r.Gate.look(alone, time.Now())
 	r.Instances(sum.waiting(), sum[Rolling], sum[Overdue], sum[Failed])
 	if current == told || current == (verdict{}) {
@@ -75,5 +78,6 @@ func (r *Reporter) report(ctx context.Context, told verdict, alone holds) verdic
 	if told.reason != "" || current.reason != ReasonIdle {
 		r.Log.Info("Fleet rollout: "+current.message, "reason", current.reason)
 	}
+
 	return current
 }

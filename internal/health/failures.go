@@ -28,27 +28,33 @@ func Failures(deployment *appsv1.Deployment, pods []*corev1.Pod) []failure.Failu
 	if deployment == nil {
 		return nil
 	}
+
 	var out []failure.Failure
 	if deployment.Spec.Paused && !ProgressOf(deployment).Complete {
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonDeploymentPaused, Message: fmt.Sprintf(
 			"the Deployment is paused, so its rollout does not continue: run kubectl -n %s rollout resume deployment/%s",
 			deployment.Namespace, deployment.Name)})
 	}
+
 	if failing := conditionOf(deployment, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue); failing != nil {
 		out = append(out, notCreated(failing.Message))
 	}
+
 	stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse)
 	if lacksReplicaSet(stalled) {
 		out = append(out, notCreated(stalled.Message))
 	}
+
 	for _, pod := range pods {
 		if found := PodFailure(pod); found != nil {
 			out = append(out, *found)
 		}
 	}
+
 	if len(out) == 0 && stalled != nil {
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonProgressDeadlineExceeded, Message: stalled.Message})
 	}
+
 	return out
 }
 
@@ -60,11 +66,13 @@ func RolloutFailure(deployment *appsv1.Deployment, newest []*corev1.Pod, began t
 	if deployment.Spec.Paused {
 		return nil
 	}
+
 	for _, pod := range newest {
 		if found := PodFailure(pod); found != nil && found.Certain {
 			return found
 		}
 	}
+
 	stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse)
 	if stalled == nil || stalled.LastUpdateTime.Time.Before(began) || lacksReplicaSet(stalled) {
 		return nil

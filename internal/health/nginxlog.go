@@ -20,6 +20,7 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 	if !refused || exitCode != 1 {
 		return nil
 	}
+
 	message, final := "nginx refuses its configuration: "+verdict, refusedText.MatchString(verdict)
 	at := nginxLocation.FindStringSubmatch(verdict)
 	switch {
@@ -28,6 +29,7 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 	case at != nil && at[1] == path.Join(nginxconf.Directory, nginxconf.ServersFile):
 		message = fmt.Sprintf("nginx refuses spec.config, line %s: %s", at[2], strings.TrimSuffix(verdict, at[0]))
 	}
+
 	return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: message, Certain: final, Final: final}
 }
 

@@ -29,12 +29,14 @@ func PodFailure(pod *corev1.Pod) *failure.Failure {
 			return &failure.Failure{Reason: v1alpha2.ReasonUnschedulable, Message: "no node can take a Pod: " + condition.Message}
 		}
 	}
+
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
 		if found := containerFailure(pod, status, hasSettled(status)); found != nil {
 			return found
 		}
 	}
+
 	for i := range pod.Status.ContainerStatuses {
 		status := &pod.Status.ContainerStatuses[i]
 		// A container that runs for a moment between two crashes has passed no startup probe.
@@ -43,6 +45,7 @@ func PodFailure(pod *corev1.Pod) *failure.Failure {
 			return found
 		}
 	}
+
 	return nil
 }
 
@@ -62,6 +65,7 @@ func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus, recovered
 	if recovered {
 		return nil
 	}
+
 	if waiting := status.State.Waiting; waiting != nil {
 		switch waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
@@ -71,10 +75,12 @@ func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus, recovered
 			if !isBackOff {
 				cause = waiting.Message
 			}
+
 			whose := ""
 			if status.Name != wellknown.OperandContainer {
 				whose = fmt.Sprintf(" of container %q", status.Name)
 			}
+
 			message := fmt.Sprintf("cannot pull image %q%s: %s", status.Image, whose, cmp.Or(cause, waiting.Reason))
 			return &failure.Failure{Reason: v1alpha2.ReasonImagePullFailed, Message: message, Certain: missingImage.MatchString(message)}
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
@@ -87,29 +93,35 @@ func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus, recovered
 			case runsAsRoot.MatchString(raw):
 				hint += runAsUserRemedy
 			}
+
 			return &failure.Failure{
 				Reason:  v1alpha2.ReasonContainerConfigError,
 				Message: fmt.Sprintf("cannot start container %q: %s%s", status.Name, message, hint), Passes: passes,
 			}
 		}
 	}
+
 	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 	if ended == nil {
 		return nil
 	}
+
 	line, hint := publicFromLog(pod, nginxlog.TellingLine(ended.Message), status.Name)
 	if refused := nginxVerdict(ended.ExitCode, line); refused != nil && status.Name == wellknown.OperandContainer {
 		refused.Message += hint
 		refused.Certain = refused.Certain || crashes(status) >= enoughCrashes
 		return refused
 	}
+
 	if looping := status.RestartCount > 1 || status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"; !looping {
 		return nil
 	}
+
 	message := fmt.Sprintf("container %q keeps crashing with exit code %d (%s)", status.Name, ended.ExitCode, ended.Reason)
 	if line != "" {
 		message += ": " + line + hint
 	}
+
 	return &failure.Failure{Reason: v1alpha2.ReasonCrashLoop, Message: message, Certain: crashes(status) >= enoughCrashes}
 }
 

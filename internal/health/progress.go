@@ -35,6 +35,7 @@ func ProgressOf(deployment *appsv1.Deployment) Progress {
 	if deployment == nil {
 		return out
 	}
+
 	status, desired := deployment.Status, ptr.Deref(deployment.Spec.Replicas, 1)
 	stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse)
 	observed := status.ObservedGeneration >= deployment.Generation
@@ -55,6 +56,7 @@ func ProgressOf(deployment *appsv1.Deployment) Progress {
 	if out.Rolling {
 		out.Message += fmt.Sprintf(", %d updated", status.UpdatedReplicas)
 	}
+
 	progressing := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionTrue)
 	switch {
 	case rolledOut && progressing != nil && progressing.Reason == "NewReplicaSetAvailable":
@@ -62,6 +64,7 @@ func ProgressOf(deployment *appsv1.Deployment) Progress {
 	case deployment.Spec.Paused:
 		out.Reason = v1alpha2.ReasonDeploymentPaused
 	}
+
 	return out
 }
 
@@ -71,6 +74,7 @@ func consequences(deployment *appsv1.Deployment) []any {
 	if progress.Complete {
 		progress.Reason = "" // no condition has the reason of a complete rollout
 	}
+
 	var deadline metav1.Time // it may have passed in an earlier rollout
 	if stalled := conditionOf(deployment, appsv1.DeploymentProgressing, corev1.ConditionFalse); stalled != nil {
 		deadline = stalled.LastUpdateTime

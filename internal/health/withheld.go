@@ -51,6 +51,7 @@ func safeLine(line string) string {
 	if !isFatal {
 		return elided
 	}
+
 	location := ""
 	if at := nginxLocation.FindStringSubmatch(words); at != nil && isKnownFile(at[1]) && strings.Count(words, `"`)%2 == 0 {
 		words, location = strings.TrimSuffix(words, at[0]), at[0]
@@ -72,6 +73,7 @@ func safeWords(words string) string {
 	if !slices.Contains(messageForms, systemError.ReplaceAllString(form, "")) {
 		return systemCallName.FindString(words) + elided
 	}
+
 	at := 0
 	return quoted.ReplaceAllStringFunc(words, func(string) string {
 		value := values[at]

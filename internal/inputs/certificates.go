@@ -39,8 +39,10 @@ func (r Resolver) resolveCertificates(ctx context.Context, object *v1alpha2.Ngin
 			usable := operand.Certificate{Secret: declared.SecretName, Certificate: conclusion.public}
 			to.in.Certificates = append(to.in.Certificates, usable)
 		}
+
 		digests[declared.SecretName] = []byte(conclusion.digest)
 	}
+
 	if len(digests) > 0 {
 		to.in.CertificatesHash = operand.Digest(digests)
 	}
@@ -74,11 +76,13 @@ func certificateOf(secret *corev1.Secret) certificate {
 			problem: fmt.Sprintf("has type %s: make it again with type %s, or name another", secret.Type, corev1.SecretTypeTLS),
 		}
 	}
+
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
 		if _, hasKey := secret.Data[key]; !hasKey {
 			return certificate{reason: v1alpha2.ReasonReferenceNotFound, problem: fmt.Sprintf("has no key %q: add it, or name another Secret", key)}
 		}
 	}
+
 	public, err := keypair.Check(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
 		return certificate{
@@ -86,5 +90,6 @@ func certificateOf(secret *corev1.Secret) certificate {
 			problem: fmt.Sprintf("holds no certificate that nginx could use (%v): put a certificate and its key in PEM form there", err),
 		}
 	}
+
 	return certificate{digest: operand.Digest(secret.Data), public: public}
 }

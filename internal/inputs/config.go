@@ -43,6 +43,7 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 	if err != nil {
 		return err
 	}
+
 	name, key := config.ConfigMapRef.Name, defaults.ConfigKey(config.ConfigMapRef)
 	path := operand.SpecPath.Child("config", "configMapRef")
 	source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
@@ -52,11 +53,13 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 		if !hasKey || !isValid {
 			return verdict{hasKey: hasKey}
 		}
+
 		checked := verdict{hasKey: true, blockers: checkConfig(&object.Spec, text, messagePrefix(config.ConfigMapRef), nil)}
 		if len(checked.blockers) == 0 {
 			rendered, checked.blockers = r.render(object, text)
 			checked.hash, checked.servers = rendered.Hash, operand.ShortHash(text)
 		}
+
 		return checked
 	})
 
@@ -72,6 +75,7 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 		to.in.Config, to.in.ServersHash = rendered, conclusion.servers
 		to.block(conclusion.blockers...)
 	}
+
 	return nil
 }
 
@@ -82,6 +86,7 @@ func configCacheKey(object *v1alpha2.NginxOperator, isValid bool) (string, error
 	if err != nil {
 		return "", fmt.Errorf("failed to encode spec: %w", err)
 	}
+
 	sum := sha256.Sum256(raw)
 	return fmt.Sprintf("config %t %s", isValid, sum), nil
 }
@@ -94,6 +99,7 @@ func checkConfig(spec *v1alpha2.NginxOperatorSpec, text, prefix string, texts ma
 			Message: prefix + "it is empty: write a server block, or remove spec.config",
 		}}
 	}
+
 	var blockers []failure.Failure
 	problems, _ := nginxconf.Check(spec, text, texts, nil)
 	for _, problem := range problems {
@@ -101,6 +107,7 @@ func checkConfig(spec *v1alpha2.NginxOperatorSpec, text, prefix string, texts ma
 			Reason: v1alpha2.ReasonInvalidConfiguration, Message: prefix + problem.String(),
 		})
 	}
+
 	return blockers
 }
 
@@ -133,6 +140,7 @@ func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOpera
 	if len(to.blockers) > 0 || object.Spec.Config == nil || to.in.Files == nil {
 		return nil
 	}
+
 	cacheKey, err := configCacheKey(object, true)
 	if err != nil {
 		return err
@@ -148,6 +156,7 @@ func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOpera
 	if err == nil && !conclusion.known {
 		conclusion.blockers, err = r.checkWithFiles(ctx, object, to.in)
 	}
+
 	to.blockers = conclusion.blockers
 	return err
 }
@@ -161,6 +170,7 @@ func (r Resolver) checkWithFiles(
 	if err != nil {
 		return nil, err
 	}
+
 	texts := map[string]string{}
 	for _, file := range object.Spec.Files {
 		if text, isText := files.Text[operand.CopiedKey(file.Path)]; isText {
@@ -173,9 +183,11 @@ func (r Resolver) checkWithFiles(
 		prefix := operand.SpecPath.Child("config", "inline").String() + ": "
 		return checkConfig(&object.Spec, config.Inline, prefix, texts), nil
 	}
+
 	_, servers, err := r.readServers(ctx, object)
 	if err != nil {
 		return nil, err
 	}
+
 	return checkConfig(&object.Spec, servers, messagePrefix(config.ConfigMapRef), texts), nil
 }

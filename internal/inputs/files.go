@@ -23,6 +23,7 @@ func (r Resolver) resolveContent(ctx context.Context, object *v1alpha2.NginxOper
 	if object.Spec.Content == nil {
 		return nil
 	}
+
 	content := &operand.Content{}
 	source := &corev1.ConfigMap{ObjectMeta: referenced(object, object.Spec.Content.ConfigMapRef.Name)}
 	hash, exists, err := reference.Derive(ctx, r.ConfigMaps, "content", source, func() string {
@@ -35,6 +36,7 @@ func (r Resolver) resolveContent(ctx context.Context, object *v1alpha2.NginxOper
 	if !exists {
 		to.block(notFound(operand.SpecPath.Child("content", "configMapRef", "name"), "ConfigMap", source.Name))
 	}
+
 	content.Hash = hash
 	to.in.Content = content
 	return nil
@@ -57,6 +59,7 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 		if file.ConfigMapRef == nil {
 			continue
 		}
+
 		name, key := file.ConfigMapRef.Name, file.ConfigMapRef.Key
 		source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
 		conclusion, exists, err := reference.Derive(ctx, r.ConfigMaps, "file "+key, source, func() keyed {
@@ -67,6 +70,7 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 		if err != nil {
 			return err
 		}
+
 		at := operand.SpecPath.Child("files").Index(i).Child("configMapRef")
 		to.blockMissing(at, "ConfigMap", name, key, exists, conclusion)
 		digests[file.Path] = conclusion.digest
@@ -78,6 +82,7 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 			"%s: the keys of ConfigMaps have %d bytes together, and the copy takes %d: shorten them, or put what is large into an image of your own",
 			operand.SpecPath.Child("files"), size, nginxconf.MaxBytes)})
 	}
+
 	if len(digests) > 0 {
 		to.in.Files = &operand.Content{Hash: operand.ShortHash(operand.Digest(digests))}
 	}
@@ -93,6 +98,7 @@ func (r Resolver) resolveSecretFiles(ctx context.Context, object *v1alpha2.Nginx
 		if file.SecretRef == nil {
 			continue
 		}
+
 		name, key := file.SecretRef.Name, file.SecretRef.Key
 		source := &corev1.Secret{ObjectMeta: referenced(object, name)}
 		check := func() keyed { return keyedIn(source, key) }
@@ -100,9 +106,11 @@ func (r Resolver) resolveSecretFiles(ctx context.Context, object *v1alpha2.Nginx
 		if err != nil {
 			return err
 		}
+
 		to.blockMissing(operand.SpecPath.Child("files").Index(i).Child("secretRef"), "Secret", name, key, exists, conclusion)
 		digests[file.Path] = conclusion.digest
 	}
+
 	if len(digests) > 0 {
 		to.in.SecretsHash = operand.Digest(digests)
 	}
@@ -115,6 +123,7 @@ func keyedIn(secret *corev1.Secret, key string) keyed {
 	if secret.Type == corev1.SecretTypeServiceAccountToken {
 		return keyed{refused: fmt.Sprintf("has type %s, which is not mounted: name another", secret.Type)}
 	}
+
 	text, hasKey := secret.Data[key]
 	sum := hmac.New(sha256.New, []byte(secret.UID))
 	sum.Write(text)

@@ -54,6 +54,7 @@ func referencesOf(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []strin
 	if spec.Content != nil {
 		configMaps = append(configMaps, spec.Content.ConfigMapRef.Name)
 	}
+
 	for _, file := range spec.Files {
 		if file.ConfigMapRef != nil {
 			configMaps = append(configMaps, file.ConfigMapRef.Name)
@@ -62,9 +63,11 @@ func referencesOf(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []strin
 			secrets = append(secrets, file.SecretRef.Name)
 		}
 	}
+
 	for _, tls := range spec.TLS {
 		secrets = append(secrets, tls.SecretName)
 	}
+
 	if spec.PodTemplate != nil {
 		for _, ref := range spec.PodTemplate.ImagePullSecrets {
 			secrets = append(secrets, ref.Name)
@@ -75,6 +78,7 @@ func referencesOf(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []strin
 	for _, container := range slices.Concat(spec.InitContainers, spec.Sidecars) {
 		env = append(env, container.Env...)
 	}
+
 	for _, variable := range env {
 		from := ptr.Deref(variable.ValueFrom, v1alpha2.EnvVarSource{})
 		if from.ConfigMapKeyRef != nil {
@@ -89,6 +93,7 @@ func referencesOf(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []strin
 		ofVolume, secretsOfVolume := volumeReferences(&spec.Volumes[i])
 		configMaps, secrets = append(configMaps, ofVolume...), append(secrets, secretsOfVolume...)
 	}
+
 	return distinct(configMaps), distinct(secrets)
 }
 
@@ -106,6 +111,7 @@ func volumeReferences(volume *v1alpha2.Volume) (configMaps, secrets []string) {
 	if volume.Projected == nil {
 		return configMaps, secrets
 	}
+
 	for _, source := range volume.Projected.Sources {
 		if source.ConfigMap != nil {
 			configMaps = append(configMaps, source.ConfigMap.Name)
@@ -114,6 +120,7 @@ func volumeReferences(volume *v1alpha2.Volume) (configMaps, secrets []string) {
 			secrets = append(secrets, source.Secret.Name)
 		}
 	}
+
 	return configMaps, secrets
 }
 
@@ -147,11 +154,13 @@ func Referrers(reader client.Reader, index string) reference.Referrers {
 				}
 			}
 		}
+
 		var requests []reconcile.Request
 		for _, name := range distinct(names) {
 			instance := types.NamespacedName{Namespace: key.Namespace, Name: name}
 			requests = append(requests, reconcile.Request{NamespacedName: instance})
 		}
+
 		return requests
 	}
 }

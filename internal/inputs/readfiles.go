@@ -23,10 +23,12 @@ func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) f
 			if err != nil {
 				return files, err
 			}
+
 			rendered, _ := r.render(object, servers)
 			if err := sameHash(source, rendered.Hash, in.Config.Hash); err != nil {
 				return files, err
 			}
+
 			files.Config = rendered.Files
 		}
 
@@ -37,6 +39,7 @@ func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) f
 				if err != nil {
 					return files, err
 				}
+
 				content = operand.NewContent(source)
 				if err := sameHash(source, content.Hash, in.Content.Hash); err != nil {
 					return files, err
@@ -48,6 +51,7 @@ func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) f
 		if in.Files == nil {
 			return files, nil
 		}
+
 		declared, err := r.readDeclaredFiles(ctx, object, in)
 		files.FileText, files.FileBinary = declared.Text, declared.Binary
 		return files, err
@@ -65,12 +69,15 @@ func (r Resolver) readDeclaredFiles(
 		if file.ConfigMapRef == nil {
 			continue
 		}
+
 		var err error
 		if source, err = r.readConfigMap(ctx, object, file.ConfigMapRef.Name); err != nil {
 			return operand.Content{}, err
 		}
+
 		texts[file.Path], _ = operand.KeyOf(source, file.ConfigMapRef.Key)
 	}
+
 	files := operand.NewDeclaredFiles(texts)
 	return files, sameHash(source, files.Hash, in.Files.Hash)
 }

@@ -85,6 +85,7 @@ func specBlockers(object *v1alpha2.NginxOperator, refused []failure.Failure) []f
 					"complete the spec at v1alpha2, then remove the annotation", wellknown.AnnotationV1alpha2Unreadable),
 		})
 	}
+
 	if len(refused) > 0 {
 		return append(blockers, refused...)
 	}

@@ -62,6 +62,7 @@ func (r Resolver) Unusable(
 			}
 		}
 	}
+
 	return unusable, nil
 }
 
@@ -82,6 +83,7 @@ func (r Resolver) Exists(ctx context.Context, object *v1alpha2.NginxOperator, mi
 			return isThere || missing.Key == ""
 		})
 	}
+
 	return exists && hasKey, err
 }
 
@@ -91,6 +93,7 @@ func (r Resolver) IsMended(ctx context.Context, object *v1alpha2.NginxOperator, 
 	if failed == nil || failed.Reason != v1alpha2.ReasonReferenceNotFound {
 		return false, nil
 	}
+
 	missing, isMissing := health.MissingReference(failed.Message)
 	if !isMissing {
 		return false, nil

@@ -55,6 +55,7 @@ func Check(certificate, key []byte) (Certificate, error) {
 	if err := checkPEM(key, maxIntegers); err != nil {
 		return Certificate{}, fmt.Errorf("the key %w", err)
 	}
+
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return Certificate{}, explain(certificate, key)
@@ -111,6 +112,7 @@ func checkPEM(text []byte, integers int) error {
 		if err := (&walk{integers: integers, values: maxValues}).walk(block.Bytes, 0); err != nil {
 			return err
 		}
+
 		text = rest
 	}
 }

@@ -27,10 +27,12 @@ func (w *walk) walk(der []byte, depth int) error {
 		if !ok {
 			return nil
 		}
+
 		der = rest
 		if w.values--; w.values < 0 {
 			return errors.New("has too many values")
 		}
+
 		switch {
 		case tag == tagInteger:
 			if w.integers--; w.integers < 0 {
@@ -48,6 +50,7 @@ func (w *walk) walk(der []byte, depth int) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -56,18 +59,22 @@ func next(der []byte) (tag byte, value, rest []byte, ok bool) {
 	if len(der) < 2 {
 		return 0, nil, nil, false
 	}
+
 	tag, length, header := der[0], int(der[1]), 2
 	if length >= 0x80 {
 		count := length & 0x7f
 		if count == 0 || count > 4 || len(der) < 2+count {
 			return 0, nil, nil, false
 		}
+
 		length = 0
 		for _, one := range der[2 : 2+count] {
 			length = length<<8 | int(one)
 		}
+
 		header += count
 	}
+
 	if length > len(der)-header {
 		return 0, nil, nil, false
 	}

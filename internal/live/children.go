@@ -63,6 +63,7 @@ func (s State) NewestPods() (NewestReplicaSet, error) {
 			return NewestReplicaSet{Known: true, Began: set.CreationTimestamp.Time, Pods: pods}, nil
 		}
 	}
+
 	return NewestReplicaSet{}, s.errorOf("ReplicaSet")
 }
 

@@ -58,12 +58,14 @@ func (s State) related(named []v1alpha2.RelatedObject) []v1alpha2.RelatedObject 
 		if child == nil || slices.Contains(out, related) {
 			continue
 		}
+
 		child.SetName(related.Name)
 		existing, _ := s.Find(child)
 		if existing == nil && s.unread[related.Kind] != nil || existing != nil && s.owns(existing) {
 			out = append(out, related)
 		}
 	}
+
 	return out
 }
 
@@ -82,6 +84,7 @@ func ingressAddresses(ingress *networkingv1.Ingress) []string {
 	if ingress.DeletionTimestamp != nil {
 		return nil
 	}
+
 	for _, point := range ingress.Status.LoadBalancer.Ingress {
 		for _, address := range []string{point.IP, point.Hostname} {
 			if address != "" {
@@ -89,6 +92,7 @@ func ingressAddresses(ingress *networkingv1.Ingress) []string {
 			}
 		}
 	}
+
 	return out
 }
 

@@ -26,11 +26,13 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 	for _, child := range unrendered {
 		kinds.Insert(child.Kind)
 	}
+
 	for _, replicaSet := range allOf[*appsv1.ReplicaSet](s) {
 		for _, name := range cached.MountedConfigMaps(&replicaSet.Spec.Template) {
 			needed.Insert(key{"ConfigMap", name})
 		}
 	}
+
 	if stored := s.object.Status.StoredRevision; stored != nil {
 		needed.Insert(key{revisionKind, stored.Name})
 	}
@@ -41,10 +43,12 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 			candidates = append(candidates, kind)
 		}
 	}
+
 	candidates = append(candidates, "ConfigMap")
 	if !operand.IsMarkedAsBefore(s.Deployment()) {
 		candidates = append(candidates, revisionKind)
 	}
+
 	var out []client.Object
 	for _, kind := range candidates {
 		for _, child := range s.objects {
@@ -53,6 +57,7 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 			}
 		}
 	}
+
 	return out, s.errorOf(append(candidates, "ReplicaSet")...)
 }
 

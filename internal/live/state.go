@@ -48,6 +48,7 @@ func Read(ctx context.Context, reader client.Reader, object *v1alpha2.NginxOpera
 		if missing[kind] != "" {
 			continue
 		}
+
 		child := operand.New(kind)
 		err := reader.Get(ctx, client.ObjectKeyFromObject(object), child)
 		switch {
@@ -82,6 +83,7 @@ func Read(ctx context.Context, reader client.Reader, object *v1alpha2.NginxOpera
 			return nil
 		})
 	}
+
 	return out, out.errorOf("Deployment", "Service", ingressKind, operand.HTTPRouteKind.Kind, "Pod")
 }
 

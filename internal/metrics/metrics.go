@@ -34,6 +34,7 @@ func New(registry prometheus.Registerer, instances Instances) *Metrics {
 			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600},
 		}),
 	}
+
 	registry.MustRegister(m.childWrites, m.timeToReady, instances)
 	return m
 }
@@ -89,6 +90,7 @@ func (i Instances) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
 		return
 	}
+
 	metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 1)
 	unreadable, waiting := 0, 0
 	blocked := map[string]int{}
@@ -110,6 +112,7 @@ func (i Instances) Collect(metrics chan<- prometheus.Metric) {
 			blocked[reason]++
 		}
 	}
+
 	metrics <- prometheus.MustNewConstMetric(unreadableDesc, prometheus.GaugeValue, float64(unreadable))
 	metrics <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting))
 	for left, count := range certificates {

@@ -14,6 +14,7 @@ func NewFleet(registry prometheus.Registerer) func(waiting, rolling, overdue, fa
 		Help: "Instances that this release changes: waiting for a slot (waiting), with a slot (rolling), without a slot because they rolled " +
 			"for too long (overdue), and with a failed rollout (failed). Only the leader reports values above 0.",
 	}, []string{"state"})
+
 	registry.MustRegister(instances)
 	set := func(waiting, rolling, overdue, failed int) {
 		instances.WithLabelValues("waiting").Set(float64(waiting))
@@ -21,6 +22,7 @@ func NewFleet(registry prometheus.Registerer) func(waiting, rolling, overdue, fa
 		instances.WithLabelValues("overdue").Set(float64(overdue))
 		instances.WithLabelValues("failed").Set(float64(failed))
 	}
+
 	set(0, 0, 0, 0)
 	return set
 }
@@ -33,6 +35,7 @@ func NewRestores(registry prometheus.Registerer, kinds ...string) func(kind stri
 		Name: "nginx_operator_guard_repairs_total",
 		Help: "Restores by the lifecycle guard, by kind (conversion, webhooks, owner, certificate).",
 	}, []string{"what"})
+
 	registry.MustRegister(restores)
 	for _, kind := range kinds {
 		restores.WithLabelValues(kind)
@@ -75,6 +78,7 @@ func NewMigration(registry prometheus.Registerer) *Migration {
 			Help: "Storage migrations, by outcome (succeeded, failed).",
 		}, []string{"outcome"}),
 	}
+
 	registry.MustRegister(m.running, m.unmigrated, m.finished)
 	// Both outcomes exist from the start, so that Prometheus can compute a rate.
 	m.finished.WithLabelValues(succeeded)

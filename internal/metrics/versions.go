@@ -37,11 +37,13 @@ func NewVersions(
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
+
 	v := &Versions{reader: reader, namespaces: namespaces, kinds: kinds, readable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "nginx_operator_api_readable",
 		Help: "1 if the operator could read NginxOperators at this version of the API within the last minute, else 0. " +
 			"Only the leader reports it.",
 	}, []string{"version"})}
+
 	registry.MustRegister(v.readable)
 	return v
 }
@@ -74,14 +76,17 @@ func (v *Versions) read(ctx context.Context, kind schema.GroupVersionKind) {
 		if namespace != metav1.NamespaceAll && apierrors.IsForbidden(err) {
 			continue // a missing binding in one namespace says nothing about the API
 		}
+
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Failed to read NginxOperators", "version", kind.Version, "namespace", namespace)
 			readable.Set(0)
 			return
 		}
+
 		if len(list.Items) > 0 {
 			break
 		}
 	}
+
 	readable.Set(1)
 }

@@ -32,6 +32,7 @@ func (c *checker) checkMounted(d *directive) {
 	if strings.Contains(file, "$") || inline.MatchString(file) {
 		return
 	}
+
 	secret, key := mountedFile(file)
 	isMounted := secret != "" && c.mountAt(file) == nil
 	hasSecret := func(tls v1alpha2.TLS) bool { return tls.SecretName == secret }

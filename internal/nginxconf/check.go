@@ -101,6 +101,7 @@ func Check(
 	for _, rule := range rules {
 		rule(c)
 	}
+
 	return c.problems.first(), c.warnings.first()
 }
 
@@ -145,6 +146,7 @@ func (c *checker) collect(block []*directive, parent *directive, context uint) {
 		if len(c.including) > 0 {
 			d.file = c.including[len(c.including)-1]
 		}
+
 		if !c.checkPlace(d) {
 			// The content of the block is meant for the http context.
 			if d.name == "http" {

@@ -98,6 +98,7 @@ func (c *checker) checkPlace(d *directive) bool {
 	default:
 		c.refuse(d, "not allowed here; it is allowed "+places(elsewhere))
 	}
+
 	return false
 }
 
@@ -127,6 +128,7 @@ func (c *checker) checkArguments(d *directive, masks []uint) bool {
 			return false
 		}
 	}
+
 	c.refuse(d, "takes %s, not %d; a semicolon may be missing at the end of the line before or after", counts(sameForm), len(d.args))
 	return false
 }

@@ -31,11 +31,13 @@ func (c *checker) secretPlaces() []secretPlace {
 			places = append(places, secretPlace{path.Join(FilesDirectory, file.Path), "a key of a Secret"})
 		}
 	}
+
 	for _, mount := range c.mounts {
 		if mount.secret {
 			places = append(places, secretPlace{mount.path, "volume " + mount.volume + ", which has a Secret or a token"})
 		}
 	}
+
 	return places
 }
 
@@ -66,6 +68,7 @@ func exposes(served, place string) bool {
 	if !path.IsAbs(literal) {
 		literal = path.Join(imageDirectory, literal)
 	}
+
 	literal = path.Clean(literal)
 	return isWithin(literal, place) || !hasVariable && (literal == "/" || isBelow(place, literal))
 }

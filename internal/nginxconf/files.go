@@ -71,6 +71,7 @@ func (c *checker) filesOf(file string) []string {
 			paths = append(paths, declared)
 		}
 	}
+
 	return paths
 }
 

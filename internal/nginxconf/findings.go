@@ -65,6 +65,7 @@ func (f *findings) first() []Problem {
 	if rest := count - len(reported); rest > 0 {
 		reported = append(reported, Problem{Message: fmt.Sprintf("and %d more", rest)})
 	}
+
 	return reported
 }
 

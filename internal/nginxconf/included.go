@@ -26,6 +26,7 @@ func (c *checker) eachIncluded(include *directive, unknown func(), visit func(fi
 			unknown()
 			continue
 		}
+
 		c.including = append(c.including, file)
 		visit(file, tree)
 		c.including = c.including[:len(c.including)-1]
@@ -61,6 +62,7 @@ func (c *checker) readFile(name, file string) (tree []*directive, complete bool)
 		c.problems.add(*problem)
 		return nil, true
 	}
+
 	return tree, true
 }
 

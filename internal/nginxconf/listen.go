@@ -49,6 +49,7 @@ func parseListen(d *directive) (listen, bool) {
 	if strings.HasPrefix(host, "unix:") {
 		return l, false
 	}
+
 	if i := strings.LastIndex(host, ":"); i >= 0 && i > strings.LastIndex(host, "]") {
 		host, port = host[:i], host[i+1:]
 	} else if host != "" && strings.Trim(host, "0123456789-") == "" {
@@ -161,6 +162,7 @@ func (c *checker) declared() []declared {
 			ports = append(ports, declared{number, true, true, label})
 		}
 	}
+
 	return ports
 }
 
@@ -201,6 +203,7 @@ func (c *checker) checkPorts() {
 		if l.tls {
 			field = "spec.tls"
 		}
+
 		switch {
 		// If the spec has one low port, Pods can listen on all low ports.
 		case l.from < 1024 && !low:
@@ -224,6 +227,7 @@ func (c *checker) checkDeclared(port declared, all []listen) {
 		if !l.reaches(port.port) {
 			continue
 		}
+
 		reached = true
 		if port.tls != l.tls {
 			c.refuse(l.directive, mismatch)

@@ -10,6 +10,7 @@ func Listening(servers string) func(port int32) (listens, tls bool) {
 	if problem != nil {
 		return nil
 	}
+
 	c := newChecker(&v1alpha2.NginxOperatorSpec{})
 	c.collect(tree, nil, contextHTTP)
 
@@ -17,6 +18,7 @@ func Listening(servers string) func(port int32) (listens, tls bool) {
 	for _, server := range c.topServers() {
 		all = append(all, c.listens(server)...)
 	}
+
 	return func(port int32) (listens, tls bool) {
 		for i := range all {
 			if all[i].reaches(port) {

@@ -48,6 +48,7 @@ func (r *reader) skipTo(end string, from int) {
 		r.pos = len(r.text) - 1
 		return
 	}
+
 	passed := from + size + len(end) - 1
 	r.line += strings.Count(r.text[r.pos:r.pos+passed+1], "\n")
 	r.pos += passed

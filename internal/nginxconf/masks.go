@@ -60,6 +60,7 @@ func counts(masks []uint) string {
 	for _, mask := range masks {
 		all |= mask
 	}
+
 	switch {
 	case all&argumentsOneUp != 0:
 		return "one or more arguments"
@@ -68,6 +69,7 @@ func counts(masks []uint) string {
 	case all&argumentsFlag != 0:
 		return "one argument, on or off"
 	}
+
 	var numbers []string
 	for rest := all & argumentsCounts; rest != 0; rest &= rest - 1 {
 		numbers = append(numbers, fmt.Sprint(bits.TrailingZeros(rest)))
@@ -75,6 +77,7 @@ func counts(masks []uint) string {
 	if len(numbers) == 1 && numbers[0] == "1" {
 		return "1 argument"
 	}
+
 	return strings.Join(numbers, " or ") + " arguments"
 }
 

@@ -37,6 +37,7 @@ func mountsOf(spec *v1alpha2.NginxOperatorSpec) (mounts []mount, complete bool) 
 		writable, secret := patchedVolume(spec, pod, patched.Name)
 		mounts = append(mounts, mount{path.Clean(patched.MountPath), patched.Name, writable && !patched.ReadOnly, secret})
 	}
+
 	return mounts, complete
 }
 
@@ -53,6 +54,7 @@ func patchedPod(patches []v1alpha2.Patch) (*corev1.PodSpec, []corev1.VolumeMount
 			hasMounts = hasMounts || strings.Contains(declared.Patch, "volumeMounts")
 		}
 	}
+
 	if !hasMounts {
 		return nil, nil, true
 	}

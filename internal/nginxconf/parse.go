@@ -65,6 +65,7 @@ func (r *reader) parse() ([]*directive, *Problem) {
 		if problem == nil {
 			problem = r.checkEnd(words, line, end, len(around)-1)
 		}
+
 		switch {
 		case problem != nil:
 			return top.block, problem
@@ -93,10 +94,12 @@ func (r *reader) parse() ([]*directive, *Problem) {
 			if !r.skipLua() {
 				return top.block, syntaxError(line, words[0], unclosed)
 			}
+
 			// The Lua code is an additional argument, as in crossplane's tables.
 			if d != beyond {
 				d.isBlock, d.args = false, append(d.args, r.text[start:r.pos-1])
 			}
+
 			continue
 		}
 

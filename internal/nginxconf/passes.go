@@ -94,11 +94,13 @@ func (c *checker) knownHosts() map[string]bool {
 	for _, d := range c.named["upstream"] {
 		known[strings.ToLower(d.first())] = true
 	}
+
 	for _, d := range c.withNames(passDirectives...) {
 		if isLiteral(d) {
 			known[serverIn(d.first()).key()] = true
 		}
 	}
+
 	return known
 }
 
@@ -138,17 +140,21 @@ func (p *passes) unresolved(d *directive) string {
 				}
 				continue
 			}
+
 			before, name, after := url[:server.start+at[0]], url[server.start+at[0]:server.start+at[1]], url[server.start+at[1]:]
 			for _, value := range p.valuesFor(d, nameOf(name)) {
 				next = append(next, before+value+after)
 				p.budget -= len(next[len(next)-1])
 			}
 		}
+
 		if len(next) == 0 || len(next) > maxValues || p.budget < 0 {
 			return ""
 		}
+
 		urls = next
 	}
+
 	return ""
 }
 
@@ -158,6 +164,7 @@ func (p *passes) needsResolver(server server) bool {
 	if server.port == "" && strings.Contains(server.scheme, "$") {
 		return false // the port is unknown
 	}
+
 	_, err := netip.ParseAddr(server.host)
 	isUpstream := server.port == "" && p.known[strings.ToLower(server.host)]
 	return err != nil && hostName.MatchString(server.host) && !isUpstream && !p.known[server.key()]
@@ -185,9 +192,11 @@ func (p *passes) valuesFor(d *directive, name string) []string {
 			return inScopes
 		}
 	}
+
 	for _, set := range all {
 		values = append(values, set.args[1])
 	}
+
 	return values
 }
 
@@ -213,6 +222,7 @@ func serverIn(url string) server {
 	if at := strings.IndexAny(url[s.start:], "/?"); at >= 0 {
 		s.end = s.start + at
 	}
+
 	for _, at := range ofVariable.FindAllStringIndex(url[s.start:s.end], maxExpansions) {
 		before, name := url[s.start:s.start+at[0]], url[s.start+at[0]:s.start+at[1]]
 		if slices.Contains(uriVariables, nameOf(name)) || withPort.MatchString(before) {
@@ -225,10 +235,12 @@ func serverIn(url string) server {
 	if strings.HasPrefix(authority, "unix:") {
 		return s
 	}
+
 	if host, port, err := net.SplitHostPort(authority); err == nil {
 		s.host, s.port = host, port
 	} else {
 		s.host = strings.Trim(authority, "[]")
 	}
+
 	return s
 }

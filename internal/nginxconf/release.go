@@ -65,6 +65,7 @@ func releaseOf(image string) release {
 		r.guessed = r.minor > 0
 		return r
 	}
+
 	return release{patch: unknownPatch}
 }
 
@@ -119,6 +120,7 @@ func (r release) masksOf(name string) []uint {
 	if slices.Contains(undocumented, name) {
 		all = append(all, contextAll|argumentsAny)
 	}
+
 	return all
 }
 

@@ -44,6 +44,7 @@ func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files,
 	if len(servers) > MaxBytes {
 		return nil, errors.New(tooLarge(len(servers)).Message)
 	}
+
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	tree, _ := parse(servers)
@@ -83,6 +84,7 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 			params.TLS = append(params.TLS, serverOf(spec.TLS[0], defaults.PortListens(port)))
 		}
 	}
+
 	for _, tls := range defaults.TLS(spec) {
 		if tls.Port != nil {
 			params.TLS = append(params.TLS, serverOf(tls, defaults.TLSListens(tls)))
@@ -93,6 +95,7 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 	if servers != "" {
 		files[ServersFile] = servers
 	}
+
 	return files
 }
 

@@ -19,6 +19,7 @@ func (c *checker) checkServerNames() {
 		if len(known) == 0 {
 			continue
 		}
+
 		delete(c.names, secret) // one warning is enough
 		if names := c.namesServedWith(secret); len(names) > 0 && len(names) <= maxServerNames && !anyMatches(known, names) {
 			c.warn(d, "the certificate in Secret %s is for %s, and server_name has none of these, so clients refuse it; "+
@@ -60,6 +61,7 @@ func (c *checker) namesServedWith(secret string) []string {
 			return nil
 		}
 	}
+
 	return served
 }
 
@@ -71,6 +73,7 @@ func anyMatches(known, names []string) bool {
 		if prefix, open := strings.CutSuffix(name, "*"); open {
 			return slices.ContainsFunc(known, func(other string) bool { return strings.HasPrefix(other, prefix) })
 		}
+
 		all, isWildcard := strings.CutPrefix(name, "*.")
 		domain, isDomain := strings.CutPrefix(name, ".")
 		switch {
@@ -79,6 +82,7 @@ func anyMatches(known, names []string) bool {
 		case isDomain:
 			return isBelowDomain(known, domain) || certificate.VerifyHostname(domain) == nil
 		}
+
 		return certificate.VerifyHostname(name) == nil
 	})
 }

@@ -65,6 +65,7 @@ func (r *reader) skipSpace() {
 				r.pos = len(r.text)
 				return
 			}
+
 			r.pos += end
 			r.line++
 		case !isSpace(c):
@@ -88,6 +89,7 @@ func (r *reader) word() (string, bool) {
 		if c == '\n' {
 			r.line++
 		}
+
 		switch {
 		case c == '{' && variable:
 			continue
@@ -107,6 +109,7 @@ func (r *reader) word() (string, bool) {
 			}
 			return unescape(r.text[start:r.pos]), true
 		}
+
 		variable = c == '$'
 	}
 

@@ -22,6 +22,7 @@ func TellingLine(log string) string {
 	if i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "[emerg]") }); i >= 0 {
 		telling = lines[i]
 	}
+
 	telling = linePrefix.ReplaceAllString(strings.TrimSpace(telling), "$1 ")
 	if len(telling) > maxLine {
 		telling = strings.ToValidUTF8(telling[:maxLine], "") + "…"

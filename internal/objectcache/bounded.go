@@ -41,10 +41,12 @@ func (r References) bounded(narrow toolscache.TransformFunc) toolscache.Transfor
 		if object, ok := in.(client.Object); ok && cached.IsPart(object) {
 			return in, nil // an informer may transform an object twice
 		}
+
 		narrowed, err := narrow(in)
 		if err != nil {
 			return nil, err
 		}
+
 		object, ok := narrowed.(client.Object)
 		if !ok {
 			return narrowed, nil // a tombstone
@@ -52,10 +54,12 @@ func (r References) bounded(narrow toolscache.TransformFunc) toolscache.Transfor
 		if sizeOf(reflect.ValueOf(object))+r.size(object) <= maxSizeOf(object) {
 			return object.DeepCopyObject(), nil
 		}
+
 		part, err := partOf(object)
 		if err != nil {
 			return nil, fmt.Errorf("failed to encode %T %s/%s: %w", object, object.GetNamespace(), object.GetName(), err)
 		}
+
 		r.keepIn(part, object)
 		return part, nil
 	}
@@ -74,6 +78,7 @@ func partOf(object client.Object) (client.Object, error) {
 	if instance, ok := object.(*v1alpha2.NginxOperator); ok {
 		return partOfInstance(instance), nil
 	}
+
 	content := object.DeepCopyObject().(client.Object)
 	content.SetResourceVersion("") // each write changes it
 	raw, err := json.Marshal(content)
@@ -88,6 +93,7 @@ func partOf(object client.Object) (client.Object, error) {
 	if owners := meta.OwnerReferences; len(owners) > 0 && max(len(owners[0].APIVersion), len(owners[0].Kind)) > maxKind {
 		meta.OwnerReferences = nil
 	}
+
 	return out, nil
 }
 
@@ -132,5 +138,6 @@ func sizeOf(value reflect.Value) int {
 			size += sizeOf(value.Field(i))
 		}
 	}
+
 	return size
 }

@@ -24,6 +24,7 @@ func slimHTTPRoute(route *gatewayv1.HTTPRoute) {
 	if number := cached.RoutePort(route); number != 0 {
 		spec.Rules = ruleTo(number)
 	}
+
 	var parents []gatewayv1.RouteParentStatus
 	for _, parent := range route.Status.Parents {
 		if len(parents) == maxParents {
@@ -33,6 +34,7 @@ func slimHTTPRoute(route *gatewayv1.HTTPRoute) {
 			parents = append(parents, kept)
 		}
 	}
+
 	route.Spec, route.Status.Parents = spec, parents
 }
 
@@ -44,22 +46,27 @@ func slimParent(parent gatewayv1.RouteParentStatus) (gatewayv1.RouteParentStatus
 		max(len(of.Name), len(namespace), len(section)) > maxName {
 		return gatewayv1.RouteParentStatus{}, false
 	}
+
 	out := gatewayv1.RouteParentStatus{ParentRef: gatewayv1.ParentReference{
 		Name: of.Name, Namespace: of.Namespace, SectionName: of.SectionName, Port: of.Port,
 	}}
+
 	for _, about := range []gatewayv1.RouteConditionType{gatewayv1.RouteConditionAccepted, gatewayv1.RouteConditionResolvedRefs} {
 		condition := meta.FindStatusCondition(parent.Conditions[:min(len(parent.Conditions), maxConditions)], string(about))
 		if condition == nil {
 			continue
 		}
+
 		kept := metav1.Condition{
 			Type: string(about), Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
 			ObservedGeneration: condition.ObservedGeneration,
 		}
+
 		cut(maxReason, &kept.Reason)
 		cut(maxMessage, &kept.Message)
 		out.Conditions = append(out.Conditions, kept)
 	}
+
 	return out, true
 }
 

@@ -66,6 +66,7 @@ func indexer(values func(client.Object) []string) toolscache.IndexFunc {
 		if !ok {
 			return nil, nil
 		}
+
 		var out []string
 		for _, value := range values(object) {
 			out = append(out, object.GetNamespace()+"/"+value)

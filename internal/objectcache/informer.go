@@ -41,6 +41,7 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 		if i.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
 			source = toolscache.ToListWatcherWithWatchListSemantics(lenient.listWatch(i), lenient)
 		}
+
 		i.source = toolscache.ToListerWatcherWithContext(source)
 		sourceAtCall := &toolscache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -50,6 +51,7 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 				return i.source.WatchWithContext(ctx, options)
 			},
 		}
+
 		i.SharedIndexInformer = toolscache.NewSharedIndexInformer(
 			toolscache.ToListWatcherWithWatchListSemantics(sourceAtCall, source), kind, resync, indexers)
 		return i
@@ -74,6 +76,7 @@ func (i *informer) SetTransform(transform toolscache.TransformFunc) error {
 	if _, err := transform(asked); err != nil {
 		return err
 	}
+
 	i.namespace = asked.namespace
 
 	transform = i.references.bounded(transform)
@@ -87,10 +90,12 @@ func (i *informer) decode(raw []byte, isJSON bool) (runtime.Object, error) {
 	if i.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
 		return codec.ReadAlone(raw), nil
 	}
+
 	item := reflect.New(i.kind).Interface().(client.Object)
 	if err := lists.Decode(raw, isJSON, item); err != nil {
 		return nil, err
 	}
+
 	item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // those of a custom resource
 	return item, nil
 }

@@ -19,6 +19,7 @@ func slimIngress(ingress *networkingv1.Ingress) {
 			points = append(points, networkingv1.IngressLoadBalancerIngress{IP: point.IP, Hostname: point.Hostname})
 		}
 	}
+
 	ingress.Spec, ingress.Status.LoadBalancer.Ingress = spec, points
 }
 
@@ -31,6 +32,7 @@ func slimRules(ingress *networkingv1.Ingress) networkingv1.IngressSpec {
 	case cached.FirstPath(ingress) == nil:
 		return networkingv1.IngressSpec{DefaultBackend: backendOn(number)}
 	}
+
 	paths := []networkingv1.HTTPIngressPath{{Backend: *backendOn(number)}}
 	return networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
 		IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{Paths: paths}},

@@ -46,6 +46,7 @@ func (i *Instances) List(ctx context.Context) ([]v1alpha2.NginxOperator, bool) {
 	if !i.synced.Load() {
 		return nil, false
 	}
+
 	list := &v1alpha2.NginxOperatorList{}
 	err := i.objects.List(ctx, list, client.UnsafeDisableDeepCopy)
 	return list.Items, err == nil
@@ -60,6 +61,7 @@ func (i *Instances) Waiting() int {
 			waiting++
 		}
 	}
+
 	return waiting
 }
 
@@ -70,15 +72,18 @@ func (i *Instances) Names(ctx context.Context) ([]types.NamespacedName, error) {
 	if err := i.Start(ctx); err != nil {
 		return nil, err
 	}
+
 	instances, complete := i.List(ctx)
 	if !complete {
 		return nil, errors.New("the cache does not have all NginxOperators")
 	}
+
 	var names []types.NamespacedName
 	for index := range instances {
 		if name := client.ObjectKeyFromObject(&instances[index]); i.permissions.Usable(name.Namespace) {
 			names = append(names, name)
 		}
 	}
+
 	return names, nil
 }

@@ -31,6 +31,7 @@ func slimVolumes(volumes []corev1.Volume) []corev1.Volume {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -58,6 +59,7 @@ func slimVolume(volume *corev1.Volume, sources *int) (corev1.Volume, bool) {
 			*sources--
 		}
 	}
+
 	out.Projected = &corev1.ProjectedVolumeSource{Sources: kept}
 	return out, len(kept) > 0
 }

@@ -9,6 +9,7 @@ func byNamespace(namespaces []string) map[string]cache.Config {
 	if len(namespaces) == 0 {
 		return nil
 	}
+
 	out := map[string]cache.Config{}
 	for _, namespace := range namespaces {
 		out[namespace] = cache.Config{}

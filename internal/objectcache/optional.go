@@ -94,6 +94,7 @@ func (o *OptionalKinds) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	pending := &pendingManager{Manager: o.mgr}
 	if err := o.setup(pending, missing); err != nil {
 		return err
@@ -101,6 +102,7 @@ func (o *OptionalKinds) Start(ctx context.Context) error {
 	if err := pending.start(); err != nil {
 		return err
 	}
+
 	changed, timer := o.watch(ctx), time.NewTimer(o.MinTerm)
 	defer timer.Stop()
 	for {
@@ -133,6 +135,7 @@ func (o *OptionalKinds) watch(ctx context.Context) <-chan struct{} {
 		default: // a wake-up is pending
 		}
 	}
+
 	handler := toolscache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, latest any) { wake(latest) }, DeleteFunc: wake}
 	crds := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 	for _, kind := range optionalKinds {
@@ -141,6 +144,7 @@ func (o *OptionalKinds) watch(ctx context.Context) <-chan struct{} {
 		_, _ = informer.AddEventHandler(handler) // it has not started
 		go informer.RunWithContext(ctx)
 	}
+
 	return changed
 }
 

@@ -57,13 +57,16 @@ func CacheOptions(namespaces ...string) cache.Options {
 			&policyv1.PodDisruptionBudget{}:          child,
 		},
 	}
+
 	for kind, byKind := range options.ByObject {
 		options.ByObject[kind] = inNamespaces(byKind, namespaces)
 	}
+
 	options.ByObject[&apiextensionsv1.CustomResourceDefinition{}] = cache.ByObject{
 		Field:                 fields.OneTermEqualSelector("metadata.name", wellknown.CRDName),
 		Transform:             slim,
 		UnsafeDisableDeepCopy: ptr.To(true),
 	}
+
 	return options
 }

@@ -26,6 +26,7 @@ func slimReplicaSet(replicaSet *appsv1.ReplicaSet) {
 		spec.Template.Annotations = pick(template.Annotations, wellknown.MaxServicePorts, wellknown.AnnotationServicePorts)
 		spec.Template.Spec.Containers = servingContainer(template.Spec.Containers)
 	}
+
 	*replicaSet = appsv1.ReplicaSet{ObjectMeta: identity, Spec: spec}
 }
 
@@ -39,6 +40,7 @@ func slimPod(pod *corev1.Pod) {
 	if cached.MaySeeSecrets(pod) {
 		metav1.SetMetaDataAnnotation(&identity, cached.AnnotationSecrets, "")
 	}
+
 	*pod = corev1.Pod{
 		ObjectMeta: identity,
 		Spec:       corev1.PodSpec{Containers: servingContainer(pod.Spec.Containers)},
@@ -58,13 +60,16 @@ func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 		if condition.Type != corev1.PodReady && condition.Type != corev1.PodScheduled {
 			continue
 		}
+
 		kept := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			kept.Reason, kept.Message = condition.Reason, condition.Message
 			cut(maxText, &kept.Reason, &kept.Message)
 		}
+
 		out = append(out, kept)
 	}
+
 	return out
 }
 
@@ -92,12 +97,14 @@ func slimState(state corev1.ContainerState) corev1.ContainerState {
 		out.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason, Message: waiting.Message}
 		cut(maxText, &out.Waiting.Reason, &out.Waiting.Message)
 	}
+
 	if ended := state.Terminated; ended != nil {
 		message := ended.Message
 		cut(maxText, &message)
 		out.Terminated = &corev1.ContainerStateTerminated{ExitCode: ended.ExitCode, Reason: ended.Reason, Message: nginxlog.TellingLine(message)}
 		cut(maxText, &out.Terminated.Reason)
 	}
+
 	return out
 }
 
@@ -107,6 +114,7 @@ func servingContainer(containers []corev1.Container) []corev1.Container {
 	if at < 0 || len(containers[at].Ports) == 0 {
 		return nil
 	}
+
 	ports := containers[at].Ports[:min(len(containers[at].Ports), maxPorts)]
 	kept := make([]corev1.ContainerPort, 0, len(ports))
 	for _, port := range ports {

@@ -47,6 +47,7 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
 	}
+
 	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, nil
 }
 

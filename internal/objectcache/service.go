@@ -18,10 +18,12 @@ func slimService(service *corev1.Service) {
 		}
 		spec.Ports = append(spec.Ports, kept)
 	}
+
 	addresses := cached.BalancerAddresses(service)
 	if addresses != nil {
 		spec.Type = corev1.ServiceTypeLoadBalancer
 	}
+
 	service.Spec, service.Status = spec, corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: addresses}}
 }
 

@@ -88,8 +88,10 @@ func pick(from map[string]string, limit int, keys ...string) map[string]string {
 		if picked == nil {
 			picked = map[string]string{}
 		}
+
 		picked[key] = value
 	}
+
 	return picked
 }
 
@@ -103,6 +105,7 @@ func slimChild(child client.Object) {
 		apply.Stamp(child)
 		identity.SetSelfLink(child.GetSelfLink())
 	}
+
 	*meta = identity
 }
 

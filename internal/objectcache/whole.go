@@ -59,17 +59,20 @@ func (w whole) List(ctx context.Context, list client.ObjectList, options ...clie
 	case *v1alpha2.NginxOperatorList, *appsv1.DeploymentList:
 		return nil
 	}
+
 	read := 0
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		object, ok := item.(client.Object)
 		if !ok || !cached.IsPart(object) {
 			return nil
 		}
+
 		if read++; read > maxWhole {
 			return fmt.Errorf("more than %d objects of type %T are too large for the cache, for example %q: "+
 				"delete those that the operator has not created",
 				maxWhole, object, object.GetName())
 		}
+
 		err := w.complete(ctx, client.ObjectKeyFromObject(object), object)
 		if apierrors.IsNotFound(err) {
 			return nil // the event of its deletion follows
@@ -87,6 +90,7 @@ func (w whole) complete(ctx context.Context, key client.ObjectKey, part client.O
 	if _, err := slim(read); err != nil {
 		return err
 	}
+
 	reflect.ValueOf(part).Elem().Set(reflect.ValueOf(read).Elem())
 	return nil
 }
@@ -100,22 +104,27 @@ func (w whole) read(ctx context.Context, key client.ObjectKey, part client.Objec
 		}
 		return codec.ReadAlone(raw), nil
 	}
+
 	// The operator has no permission to get Pods and ReplicaSets.
 	kind, err := apiutil.GVKForObject(part, w.Scheme())
 	if err != nil {
 		return nil, fmt.Errorf("failed to find the kind of a %T: %w", part, err)
 	}
+
 	created, err := w.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err != nil {
 		return nil, fmt.Errorf("failed to create a list of %s: %w", kind.Kind, err)
 	}
+
 	list := created.(client.ObjectList)
 	if err := w.live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}); err != nil {
 		return nil, err
 	}
+
 	items, err := meta.ExtractList(list)
 	if err != nil || len(items) == 0 {
 		return nil, cmp.Or(err, error(apierrors.NewNotFound(kind.GroupVersion().WithResource(kind.Kind).GroupResource(), key.Name)))
 	}
+
 	return items[0].(client.Object), nil
 }

@@ -34,11 +34,13 @@ func NewUpgradeable(uncached client.Client, logger logr.Logger) *Upgradeable {
 	if os.Getenv(ConditionNameEnv) == "" {
 		return &Upgradeable{}
 	}
+
 	condition, err := conditions.InClusterFactory{Client: uncached}.NewCondition(operatorv2.ConditionType(operatorv2.Upgradeable))
 	if err != nil {
 		logger.Error(err, "Failed to find the OperatorCondition. The operator cannot defer upgrades by OLM")
 		return &Upgradeable{}
 	}
+
 	return &Upgradeable{condition: condition}
 }
 
@@ -48,6 +50,7 @@ func (u *Upgradeable) set(ctx context.Context, status metav1.ConditionStatus, re
 	if u.condition == nil {
 		return nil
 	}
+
 	stored, err := u.condition.Get(ctx)
 	if err == nil && stored.Status == status && stored.Reason == reason && stored.Message == message {
 		return nil
@@ -84,5 +87,6 @@ func (p *Part) Set(ctx context.Context, status metav1.ConditionStatus, reason, m
 	} else if slices.ContainsFunc(p.of.parts, func(part *Part) bool { return part.status == "" }) {
 		return nil
 	}
+
 	return p.of.set(ctx, reported.status, reported.reason, reported.message)
 }

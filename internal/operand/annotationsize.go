@@ -31,6 +31,7 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 	if len(validation.Spec(&object.Spec, SpecPath)) > 0 {
 		return nil // an older release stored it, and only valid specs are rendered
 	}
+
 	children, err := Children(object, r.specInputs(object))
 	if err != nil {
 		return nil // CheckPatches reports patches that cannot be applied
@@ -42,15 +43,18 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 		if err != nil || size <= maxChildAnnotations {
 			continue
 		}
+
 		kind := kindOf(child)
 		path, value := largestField(child, &object.Spec)
 		detail := fmt.Sprintf("%s would have %d bytes of annotations, and the API server accepts %d in all: shorten this field. "+
 			"The operator records what it declares in an annotation of the %s, so annotations count twice",
 			kind, size, maxChildAnnotations, kind)
+
 		refusals = append(refusals, ratchet.Refusal{
 			Err: field.Invalid(path, field.OmitValueType{}, detail), Value: kind + "\x00" + ShortHash(value),
 		})
 	}
+
 	return refusals
 }
 
@@ -66,6 +70,7 @@ func largestField(child client.Object, spec *v1alpha2.NginxOperatorSpec) (path *
 	if kindOf(child) == "Service" && spec.Service != nil {
 		consider(SpecPath.Child("service", "annotations"), spec.Service.Annotations)
 	}
+
 	consider(patchesPath, spec.Patches)
 	return path, value
 }

@@ -25,12 +25,14 @@ func DesiredAutoscaler(object *v1alpha2.NginxOperator, in Inputs) *autoscalingv2
 			MinReplicas: declared.MinReplicas, MaxReplicas: declared.MaxReplicas,
 		},
 	}
+
 	if target := declared.TargetCPUUtilizationPercentage; target != nil {
 		autoscaler.Spec.Metrics = append(autoscaler.Spec.Metrics, utilization(corev1.ResourceCPU, target))
 	}
 	if target := declared.TargetMemoryUtilizationPercentage; target != nil {
 		autoscaler.Spec.Metrics = append(autoscaler.Spec.Metrics, utilization(corev1.ResourceMemory, target))
 	}
+
 	autoscaler.Spec.Behavior = as[*autoscalingv2.HorizontalPodAutoscalerBehavior](declared.Behavior)
 	return autoscaler
 }

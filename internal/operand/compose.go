@@ -24,6 +24,7 @@ func WithEntrance(children, other []client.Object) []client.Object {
 			out = append(out, child)
 		}
 	}
+
 	slices.SortStableFunc(out, func(a, b client.Object) int { return rankOf(kindOf(a)) - rankOf(kindOf(b)) })
 	return out
 }
@@ -80,6 +81,7 @@ func Compose(pods, entrance []client.Object, now Running) Composed {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -131,6 +133,7 @@ func comingParts(pods []client.Object, entrance parts) parts {
 			})
 		}
 	}
+
 	return out
 }
 

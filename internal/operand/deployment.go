@@ -48,6 +48,7 @@ func SetCareful(deployment *appsv1.Deployment) {
 	if surge := ptr.Deref(rolling.MaxSurge, intstr.FromInt32(0)); surge == intstr.FromInt32(0) || surge == intstr.FromString("0%") {
 		rolling.MaxSurge = ptr.To(intstr.FromInt32(1))
 	}
+
 	deployment.Spec.Strategy.RollingUpdate = rolling
 }
 
@@ -72,6 +73,7 @@ func MarkAgain(deployment *appsv1.Deployment, id string) {
 	if deployment.Annotations[wellknown.AnnotationChange] != "" {
 		return
 	}
+
 	delete(deployment.Annotations, wellknown.AnnotationFirstDeclaration)
 	metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, wellknown.AnnotationChange, id)
 	metav1.SetMetaDataLabel(&deployment.ObjectMeta, wellknown.LabelRecord, "")

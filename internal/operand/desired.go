@@ -17,10 +17,12 @@ func Desired(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
 	if in.Files != nil {
 		children = append(children, newConfigMap(object, in, FilesName(object, in), *in.Files))
 	}
+
 	children = append(children, DesiredService(object, in))
 	if defaults.HasNetworkPolicy(&object.Spec) {
 		children = append(children, desiredNetworkPolicy(object, in))
 	}
+
 	deployment := DesiredDeployment(object, in)
 	children = append(children, deployment)
 	if *deployment.Spec.Replicas > 1 {
@@ -32,10 +34,12 @@ func Desired(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
 	if HasIngress(&object.Spec) {
 		children = append(children, desiredIngress(object, in))
 	}
+
 	for _, optional := range OptionalKinds {
 		if optional.IsDeclared(&object.Spec) && in.Missing[optional.Kind] == "" {
 			children = append(children, optional.desired(object, in))
 		}
 	}
+
 	return children
 }

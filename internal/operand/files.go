@@ -28,6 +28,7 @@ func NewDeclaredFiles(files map[string][]byte) Content {
 			copies.Binary[CopiedKey(path)] = text
 		}
 	}
+
 	copies.Hash = ShortHash(Digest(digests))
 	return copies
 }
@@ -55,9 +56,11 @@ func mountFiles(pod *corev1.PodSpec, object *v1alpha2.NginxOperator, in Inputs) 
 			copied.Items = append(copied.Items, corev1.KeyToPath{Key: CopiedKey(file.Path), Path: file.Path})
 		}
 	}
+
 	if len(copied.Items) > 0 {
 		sources = append(sources, corev1.VolumeProjection{ConfigMap: copied})
 	}
+
 	if len(sources) > 0 {
 		mount(pod, nginxconf.FilesDirectory, corev1.Volume{Name: filesVolume, VolumeSource: corev1.VolumeSource{
 			Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: ptr.To(secretMode)},

@@ -30,6 +30,7 @@ func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 		TypeMeta:   metav1.TypeMeta{APIVersion: gatewayv1.GroupVersion.String(), Kind: "HTTPRoute"},
 		ObjectMeta: ObjectMeta(object, in),
 	}
+
 	for _, parent := range form.ParentRefs {
 		route.Spec.ParentRefs = append(route.Spec.ParentRefs, gatewayv1.ParentReference{
 			Group: ptr.To[gatewayv1.Group](gatewayv1.GroupName), Kind: ptr.To[gatewayv1.Kind]("Gateway"), Name: gatewayv1.ObjectName(parent.Name),
@@ -37,9 +38,11 @@ func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 			Port: parent.Port,
 		})
 	}
+
 	for _, name := range form.Hostnames {
 		route.Spec.Hostnames = append(route.Spec.Hostnames, gatewayv1.Hostname(name))
 	}
+
 	backend := gatewayv1.BackendRef{
 		BackendObjectReference: gatewayv1.BackendObjectReference{
 			Group: ptr.To[gatewayv1.Group](""), Kind: ptr.To[gatewayv1.Kind]("Service"), Name: gatewayv1.ObjectName(object.Name),
@@ -47,12 +50,14 @@ func desiredHTTPRoute(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 		},
 		Weight: ptr.To[int32](1),
 	}
+
 	route.Spec.Rules = []gatewayv1.HTTPRouteRule{{
 		Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{
 			Type: ptr.To(gatewayv1.PathMatchPathPrefix), Value: ptr.To("/"),
 		}}},
 		BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: backend}},
 	}}
+
 	return route
 }
 

@@ -23,10 +23,12 @@ func desiredIngress(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.Ing
 		ObjectMeta: ObjectMeta(object, in),
 		Spec:       networkingv1.IngressSpec{IngressClassName: form.ClassName},
 	}
+
 	ingress.Annotations = withUsers(form.Annotations, nil)
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 		Name: object.Name, Port: networkingv1.ServiceBackendPort{Number: mainPort(&object.Spec)},
 	}}
+
 	for _, host := range form.Hosts {
 		rule := &networkingv1.HTTPIngressRuleValue{}
 		for _, path := range defaults.IngressPaths(host) {
@@ -34,6 +36,7 @@ func desiredIngress(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.Ing
 				Path: path, PathType: ptr.To(networkingv1.PathTypePrefix), Backend: backend,
 			})
 		}
+
 		ingress.Spec.Rules = append(ingress.Spec.Rules, networkingv1.IngressRule{
 			Host: host.Host, IngressRuleValue: networkingv1.IngressRuleValue{HTTP: rule},
 		})
@@ -41,5 +44,6 @@ func desiredIngress(object *v1alpha2.NginxOperator, in Inputs) *networkingv1.Ing
 			ingress.Spec.TLS = append(ingress.Spec.TLS, networkingv1.IngressTLS{Hosts: []string{host.Host}, SecretName: host.TLSSecretName})
 		}
 	}
+
 	return ingress
 }

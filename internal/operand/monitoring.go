@@ -47,6 +47,7 @@ func exporter(spec *v1alpha2.NginxOperatorSpec, in Inputs, nginx *corev1.Contain
 		fmt.Sprintf("--nginx.scrape-uri=http://127.0.0.1:%d/stub_status", defaults.StatusPort(spec)),
 		fmt.Sprintf("--web.listen-address=:%d", port),
 	}
+
 	out.Ports[0].ContainerPort = port
 	out.Resources = defaults.ExporterResources(spec)
 	out.SecurityContext, out.TerminationMessagePolicy = nginx.SecurityContext.DeepCopy(), nginx.TerminationMessagePolicy
@@ -74,6 +75,7 @@ func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) client.Object 
 			}},
 		},
 	}
+
 	// A tenant's exporter could redirect Prometheus to any address that Prometheus reaches.
 	monitor.Spec.PodMetricsEndpoints[0].FollowRedirects = ptr.To(false)
 	monitor.Labels = withUsers(form.Labels, monitor.Labels)
@@ -94,11 +96,13 @@ func desiredPrometheusRule(object *v1alpha2.NginxOperator, in Inputs) client.Obj
 	group.Rules = slices.DeleteFunc(group.Rules, func(alert monitoringv1.Rule) bool {
 		return connections == 0 && strings.Contains(alert.Expr.StrVal, limit)
 	})
+
 	for i := range group.Rules {
 		group.Rules[i].Expr.StrVal = fill.Replace(group.Rules[i].Expr.StrVal)
 		for key, text := range group.Rules[i].Annotations {
 			group.Rules[i].Annotations[key] = fill.Replace(text)
 		}
 	}
+
 	return rule
 }

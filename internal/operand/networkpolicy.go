@@ -35,10 +35,12 @@ func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networking
 	if port := defaults.MetricsPort(&object.Spec); port != 0 {
 		forAll.Insert(port)
 	}
+
 	var from []networkingv1.NetworkPolicyPeer
 	if object.Spec.NetworkPolicy != nil {
 		from = object.Spec.NetworkPolicy.From
 	}
+
 	policy.Spec.Ingress = admit(admit(nil, serving, from), forAll, nil)
 	return policy
 }
@@ -55,6 +57,7 @@ func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []in
 			declared.Insert(port.Port)
 		}
 	}
+
 	serving := listening(declared, slices.Concat(entrance.containerPorts(), now.own))
 	added := listening(coming, slices.Concat(pods.containerPorts(), now.own)).Difference(serving)
 	forAll := sets.New(slices.Concat(entrance.metrics(), pods.metrics())...)
@@ -68,6 +71,7 @@ func rulesOf(entrance, pods parts, ports []corev1.ServicePort, now Running) []in
 	rules := withoutNumbers(entrance.policy.DeepCopy().Spec.Ingress, func(_ ingressRule, number int32) bool {
 		return before.Has(number)
 	})
+
 	rules = admit(rules, serving, peersOf(entrance))
 	rules = admit(rules, added, peersOf(pods))
 	return admit(rules, forAll, nil)
@@ -104,6 +108,7 @@ func peersOf(declaration parts) []networkingv1.NetworkPolicyPeer {
 			return rule.From
 		}
 	}
+
 	return nil
 }
 
@@ -128,6 +133,7 @@ func admit(rules []ingressRule, numbers sets.Set[int32], from []networkingv1.Net
 			return len(rule.From) == 0 && numbers.Has(number)
 		})
 	}
+
 	missing, at := numbers.Clone(), -1
 	for i, rule := range rules {
 		for _, port := range rule.Ports {
@@ -137,22 +143,27 @@ func admit(rules []ingressRule, numbers sets.Set[int32], from []networkingv1.Net
 			at = i
 		}
 	}
+
 	if len(missing) == 0 {
 		return rules
 	}
+
 	if at < 0 {
 		at = len(rules)
 		isForAll := func(rule ingressRule) bool { return len(rule.From) == 0 }
 		if first := slices.IndexFunc(rules, isForAll); first >= 0 && len(from) > 0 {
 			at = first
 		}
+
 		rules = slices.Insert(rules, at, ingressRule{From: from})
 	}
+
 	for number := range missing {
 		rules[at].Ports = append(rules[at].Ports, networkingv1.NetworkPolicyPort{
 			Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number)),
 		})
 	}
+
 	slices.SortFunc(rules[at].Ports, func(a, b networkingv1.NetworkPolicyPort) int { return cmp.Compare(numberOf(a), numberOf(b)) })
 	return rules
 }

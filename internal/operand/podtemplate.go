@@ -35,6 +35,7 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	if slices.ContainsFunc(ports, func(port declaredPort) bool { return port.Listens < firstUnprivilegedPort }) {
 		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
+
 	drain := defaults.DrainOf(spec)
 	pod.TerminationGracePeriodSeconds = ptr.To(drain.GracePeriod)
 	pod.Volumes[0].ConfigMap.Name = ConfigName(object, in)
@@ -45,11 +46,13 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	if in.Exporter != "" {
 		pod.InitContainers = append(pod.InitContainers, *exporter(spec, in, nginx))
 	}
+
 	for _, port := range ports {
 		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{
 			Name: port.target, ContainerPort: port.Listens, Protocol: corev1.ProtocolTCP,
 		})
 	}
+
 	nginx.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: drain.PreStop}}}
 	nginx.Resources = defaults.Resources(spec)
 	if in.Content != nil {
@@ -58,6 +61,7 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 			Name: "content", VolumeSource: corev1.VolumeSource{ConfigMap: source},
 		})
 	}
+
 	mountFiles(pod, object, in)
 	mountCache(pod, spec.Cache)
 	for _, tls := range spec.TLS {
@@ -67,6 +71,7 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 			Name: cached.CertificateVolume + ShortHash(tls.SecretName), VolumeSource: corev1.VolumeSource{Secret: source},
 		})
 	}
+
 	if spec.PodTemplate != nil {
 		setPlacement(pod, object)
 	}
@@ -80,6 +85,7 @@ func setPodMetadata(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 		wellknown.AnnotationFiles:         in.SecretsHash,
 		wellknown.AnnotationCertificates:  in.CertificatesHash,
 	}
+
 	maps.DeleteFunc(operators, func(_, value string) bool { return value == "" })
 	users := ptr.Deref(object.Spec.PodTemplate, v1alpha2.PodTemplate{})
 	template.Labels = withUsers(users.Labels, wellknown.PodLabels(object.Name))

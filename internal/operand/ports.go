@@ -35,6 +35,7 @@ func declaredPorts(spec *v1alpha2.NginxOperatorSpec, now Running) []declaredPort
 		port.Name = cmp.Or(port.Name, fmt.Sprint(certificatePort, port.Number))
 		ports = append(ports, declaredPort{ServicePort: port})
 	}
+
 	setTargets(ports, now.Containers)
 	return ports
 }
@@ -93,6 +94,7 @@ func leavingPorts(declared []corev1.ServicePort, now Running) []corev1.ServicePo
 		if !runs || numbers.Has(port.Port) {
 			continue
 		}
+
 		name := freeName(port.Name, port.Port, names.Has)
 		numbers.Insert(port.Port)
 		names.Insert(name)
@@ -101,6 +103,7 @@ func leavingPorts(declared []corev1.ServicePort, now Running) []corev1.ServicePo
 			AppProtocol: orNil(ptr.Deref(port.AppProtocol, "")),
 		})
 	}
+
 	return leaving
 }
 
@@ -135,6 +138,7 @@ func withComing(entrance, pods []corev1.ServicePort, now Running) []corev1.Servi
 			port.NodePort = 0
 		}
 	}
+
 	return append(stay, coming...)
 }
 
@@ -164,6 +168,7 @@ func interim(ports, live []corev1.ServicePort) (renamed bool) {
 			owner[port.Name] = port.Port
 		}
 	}
+
 	for i := range ports {
 		if number, used := owner[ports[i].Name]; used && number != ports[i].Port {
 			ports[i].Name = freeName(ports[i].Name, ports[i].Port, names.Has)
@@ -171,5 +176,6 @@ func interim(ports, live []corev1.ServicePort) (renamed bool) {
 			renamed = true
 		}
 	}
+
 	return renamed
 }

@@ -79,6 +79,7 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 			names = append(names, fmt.Sprintf("%s %q", kind, child.GetName()))
 		}
 	}
+
 	for i, declared := range object.Spec.Patches {
 		if !slices.ContainsFunc(children, func(child client.Object) bool { return patch.Hits(declared.Target, child) }) {
 			target := strings.TrimSpace(declared.Target.Kind + " " + declared.Target.Name)
@@ -86,6 +87,7 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 				patchesPath.Index(i).Child("target"), target, strings.Join(names, ", ")))
 		}
 	}
+
 	return nil, warnings
 }
 

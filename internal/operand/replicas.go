@@ -34,10 +34,12 @@ func ReplicasOf(object *v1alpha2.NginxOperator, live *appsv1.Deployment) Replica
 	if live == nil || live.Spec.Replicas == nil || *live.Spec.Replicas == declared {
 		return out
 	}
+
 	now := retained(declared, object.Generation)
 	if value := live.Annotations[wellknown.AnnotationReplicas]; value == now || wroteBefore060(value, declared) {
 		out = Replicas{Number: *live.Spec.Replicas, retained: now}
 	}
+
 	return out
 }
 
@@ -51,6 +53,7 @@ func autoscaled(object *v1alpha2.NginxOperator, live *appsv1.Deployment, declare
 	if live != nil && live.Spec.Replicas != nil && *live.Spec.Replicas > 0 {
 		number = *live.Spec.Replicas
 	}
+
 	bounds := defaults.Autoscaling(&object.Spec)
 	return min(max(number, *bounds.MinReplicas), bounds.MaxReplicas)
 }
@@ -68,6 +71,7 @@ func wroteBefore060(value string, declared int32) bool {
 	if !isPair {
 		set = before
 	}
+
 	number, err := strconv.ParseUint(set, 10, 16)
 	return before == strconv.Itoa(int(declared)) && err == nil && number <= MaxReplicas
 }

@@ -60,6 +60,7 @@ func (p parts) backend() int32 {
 			return port.Number
 		}
 	}
+
 	if p.route != nil {
 		for _, port := range routeBackends(p.route) {
 			return ptr.Deref(port.Port, 0)
@@ -85,6 +86,7 @@ func ingressBackends(ingress *networkingv1.Ingress) (ports []*networkingv1.Servi
 			ports = append(ports, &backend.Service.Port)
 		}
 	}
+
 	for i := range ingress.Spec.Rules {
 		if rule := ingress.Spec.Rules[i].HTTP; rule != nil {
 			for j := range rule.Paths {
@@ -92,6 +94,7 @@ func ingressBackends(ingress *networkingv1.Ingress) (ports []*networkingv1.Servi
 			}
 		}
 	}
+
 	add(ingress.Spec.DefaultBackend)
 	return ports
 }

@@ -28,9 +28,11 @@ func NewRunning(
 			own.Insert(set.UID)
 		}
 	}
+
 	replicaSets = slices.SortedFunc(slices.Values(replicaSets), func(a, b *appsv1.ReplicaSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
+
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 
 	seen := sets.New[ContainerPort]()
@@ -51,10 +53,12 @@ func NewRunning(
 			add(ContainerPortsOf(template.Annotations, &template.Spec), own.Has(set.UID))
 		}
 	}
+
 	for _, pod := range pods {
 		if health.HasEnded(pod) {
 			continue
 		}
+
 		ports := ContainerPortsOf(pod.Annotations, &pod.Spec)
 		controller := metav1.GetControllerOfNoCopy(pod)
 		add(ports, controller != nil && own.Has(controller.UID))
@@ -62,6 +66,7 @@ func NewRunning(
 			running.addPod(ports, health.IsReady(pod))
 		}
 	}
+
 	running.everywhere = running.everywhere.Intersection(running.ready)
 	return running
 }
@@ -96,11 +101,13 @@ func (now *Running) addPod(ports []ContainerPort, isReady bool) {
 			numbers.Insert(port.Number)
 		}
 	}
+
 	if now.pods == 0 {
 		now.everywhere = numbers
 	} else {
 		now.everywhere = now.everywhere.Intersection(numbers)
 	}
+
 	now.pods++
 	if isReady {
 		now.ready.Insert(numbers.UnsortedList()...)

@@ -22,6 +22,7 @@ func SecretsOf(pod *corev1.PodSpec) (mounting v1alpha2.NginxOperatorSpec) {
 		if volume.Projected == nil || volume.Name != filesVolume {
 			continue
 		}
+
 		for _, source := range volume.Projected.Sources {
 			if source.Secret == nil {
 				continue

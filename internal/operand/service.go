@@ -20,12 +20,14 @@ func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 		ObjectMeta: ObjectMeta(object, in),
 		Spec:       corev1.ServiceSpec{Type: defaults.ServiceType(&object.Spec), Selector: wellknown.Selector(object.Name)},
 	}
+
 	for _, port := range declaredPorts(&object.Spec, in.Running) {
 		service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{
 			Name: port.Name, Port: port.Number, TargetPort: intstr.FromString(port.target),
 			Protocol: corev1.ProtocolTCP, AppProtocol: orNil(port.AppProtocol), NodePort: port.NodePort,
 		})
 	}
+
 	if form := object.Spec.Service; form != nil {
 		service.Labels = withUsers(form.Labels, service.Labels)
 		service.Annotations = withUsers(form.Annotations, service.Annotations)
@@ -37,6 +39,7 @@ func DesiredService(object *v1alpha2.NginxOperator, in Inputs) *corev1.Service {
 		service.Spec.IPFamilyPolicy = form.IPFamilyPolicy
 		service.Spec.IPFamilies = form.IPFamilies
 	}
+
 	return service
 }
 
@@ -49,6 +52,7 @@ func withUsers(users, operators map[string]string) map[string]string {
 			out[key] = value
 		}
 	}
+
 	maps.Copy(out, operators)
 	if len(out) == 0 {
 		return nil

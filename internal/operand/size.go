@@ -26,15 +26,18 @@ func Sized(deployment, declared *appsv1.Deployment, object *v1alpha2.NginxOperat
 			metav1.SetMetaDataAnnotation(&out.ObjectMeta, wellknown.AnnotationReplicas, replicas.retained)
 		}
 	}
+
 	out.ResourceVersion = ""
 	if live != nil {
 		out.ResourceVersion = live.ResourceVersion
 	}
+
 	if declared != nil {
 		out.Spec.Strategy, out.Spec.ProgressDeadlineSeconds = declared.Spec.Strategy, declared.Spec.ProgressDeadlineSeconds
 	} else if len(object.Spec.Patches) == 0 {
 		setRollout(out, object)
 	}
+
 	return out
 }
 
@@ -59,6 +62,7 @@ func SizeOf(
 		}
 		out = append(out, budget.DeepCopyObject().(client.Object))
 	}
+
 	if scaler != nil {
 		out = append(out, scaler.DeepCopy())
 	}
@@ -85,6 +89,7 @@ func CanScale(deployment *appsv1.Deployment, spec *v1alpha2.NginxOperatorSpec) b
 		}
 		return quantity.IsZero()
 	}
+
 	return !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers, func(container corev1.Container) bool {
 		return container.Name == wellknown.OperandContainer &&
 			(bounds.TargetCPUUtilizationPercentage != nil && lacks(container.Resources, corev1.ResourceCPU) ||

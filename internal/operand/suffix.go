@@ -46,6 +46,7 @@ func WithoutSuffix(pod *corev1.PodSpec) {
 		if volume.Projected == nil {
 			continue
 		}
+
 		for j := range volume.Projected.Sources {
 			if source := volume.Projected.Sources[j].ConfigMap; source != nil {
 				source.Name = suffixed.ReplaceAllString(source.Name, "$1")

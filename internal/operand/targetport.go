@@ -44,6 +44,7 @@ func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []Con
 			ports = append(ports, ContainerPort{port.Name, cmp.Or(numbers[port.Name], port.ContainerPort), port.ContainerPort})
 		}
 	}
+
 	return ports
 }
 
@@ -63,6 +64,7 @@ func keepNodePorts(ports []corev1.ServicePort, now Running) {
 			}
 		}
 	}
+
 	for i := range ports {
 		ports[i].NodePort = cmp.Or(kept[ports[i].Port], ports[i].NodePort)
 	}

@@ -45,6 +45,7 @@ func volumesOf(declared []v1alpha2.Volume) []corev1.Volume {
 			}
 		}
 	}
+
 	return volumes
 }
 
@@ -77,6 +78,7 @@ func mountCache(pod *corev1.PodSpec, cache *v1alpha2.Cache) {
 	if size, valid := defaults.CacheSize(cache); valid {
 		volume.SizeLimit = &size
 	}
+
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "cache", VolumeSource: corev1.VolumeSource{EmptyDir: &volume}})
 	nginx := &pod.Containers[0]
 	nginx.VolumeMounts = append(nginx.VolumeMounts, corev1.VolumeMount{Name: "cache", MountPath: defaults.CachePath(cache)})

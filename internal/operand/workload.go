@@ -22,6 +22,7 @@ func setWorkload(pod *corev1.PodSpec, spec *v1alpha2.NginxOperatorSpec) {
 	pod.InitContainers = append(containersOf(spec.InitContainers, nginx, nil),
 		containersOf(spec.Sidecars, nginx, ptr.To(corev1.ContainerRestartPolicyAlways))...)
 	pod.ServiceAccountName = spec.ServiceAccountName
+
 	// The API server stores the older field as well, and uses it if the newer one is removed.
 	pod.DeprecatedServiceAccount = spec.ServiceAccountName //nolint:staticcheck // see above
 }
@@ -31,6 +32,7 @@ func setSecurityContext(pod *corev1.PodSecurityContext, declared *v1alpha2.PodSe
 	if declared == nil {
 		return
 	}
+
 	pod.RunAsUser, pod.RunAsGroup, pod.FSGroup = declared.RunAsUser, declared.RunAsGroup, declared.FSGroup
 	pod.SupplementalGroups = declared.SupplementalGroups
 	if declared.FSGroupChangePolicy == corev1.FSGroupChangeOnRootMismatch {

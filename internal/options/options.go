@@ -91,12 +91,15 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	bound := flags.String("fleet-rollout-max-unavailable", "10%",
 		"maximum number of instances that roll concurrently after an operator upgrade: a number of at least 1, or 1% to 100% of all "+
 			"instances, at least one instance; at least two while instances of several namespaces roll")
+
 	canaries := flags.StringSlice("fleet-rollout-canary-namespaces", nil,
 		"namespaces whose canaries roll before all other instances; canaries of other namespaces roll before the instances of their own "+
 			"namespace")
+
 	flags.IntVar(&o.FleetRollout.FailureThreshold, "fleet-rollout-failure-threshold", fleet.DefaultFailureThreshold,
 		"number of namespaces with a failed instance that stops such a rollout in all namespaces: 1 stops it at the first failure, 0 never "+
 			"stops it; a failed instance always stops the rollout in its own namespace")
+
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 500, "requests to the API server per second")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", 1000, "maximum burst of requests to the API server")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn, or error")
@@ -108,6 +111,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 		_, _ = fmt.Fprintf(help, "nginx-operator manages NGINX instances for NginxOperator objects.\n\nFlags, each with the environment "+
 			"variable that sets it if the flag is not given:\n%s", flags.FlagUsagesWrapped(120))
 	}
+
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -125,6 +129,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 			err = errors.Join(err, fmt.Errorf("environment variable %s: %w", envName(flag.Name), invalid))
 		}
 	})
+
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +138,7 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	if o.FleetRollout.MaxUnavailable, err = fleet.ParseBound(*bound); err != nil {
 		return nil, fmt.Errorf("--fleet-rollout-max-unavailable: %w", err)
 	}
+
 	o.FleetRollout.CanaryNamespaces = sets.New(*canaries...)
 	return o, o.validate()
 }
@@ -153,6 +159,7 @@ func (o *Options) complete(lookupEnv func(string) (string, bool)) {
 	if o.OLM = o.OLM || o.ClusterServiceVersion != ""; o.OLM {
 		service, secret = olmWebhookService, olmWebhookSecret
 	}
+
 	slices.Sort(o.WatchNamespaces)
 	o.WatchNamespaces = slices.Compact(o.WatchNamespaces)
 	o.WebhookURL = strings.TrimSuffix(o.WebhookURL, "/")
@@ -189,10 +196,12 @@ func (o *Options) validate() error {
 	if o.LogFormat != "json" && o.LogFormat != "text" {
 		return fmt.Errorf("--log-format is %q, must be json or text", o.LogFormat)
 	}
+
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
 		return fmt.Errorf("--log-level is %q, must be debug, info, warn, or error", o.LogLevel)
 	}
+
 	return nil
 }
 
@@ -241,11 +250,13 @@ func (o *Options) validateNamespaces() error {
 		return fmt.Errorf("--watch-namespaces has %d namespaces, must have at most %d: leave it empty to watch all namespaces",
 			count, maxWatchNamespaces)
 	}
+
 	for _, namespace := range o.WatchNamespaces {
 		if !isNamespaceName(namespace) {
 			return fmt.Errorf("--watch-namespaces has %q, which is not a valid namespace name", namespace)
 		}
 	}
+
 	for _, namespace := range sets.List(o.FleetRollout.CanaryNamespaces) {
 		if !isNamespaceName(namespace) {
 			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which is not a valid namespace name", namespace)
@@ -254,6 +265,7 @@ func (o *Options) validateNamespaces() error {
 			return fmt.Errorf("--fleet-rollout-canary-namespaces has %q, which --watch-namespaces does not have", namespace)
 		}
 	}
+
 	return nil
 }
 

@@ -39,6 +39,7 @@ func Apply(patches []v1alpha2.Patch, children []client.Object, path *field.Path)
 		patched[at], own = applyAll(hitting(all, child), child, path)
 		errs = append(errs, own...)
 	}
+
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -76,6 +77,7 @@ func applyAll(hits []parsed, child client.Object, path *field.Path) (client.Obje
 	for _, fault := range faults[:min(len(faults), maxFaults)] {
 		errs = append(errs, invalid(path, culprit.index, kindOf(child)+": "+fault))
 	}
+
 	return nil, errs
 }
 
@@ -92,6 +94,7 @@ func apply(patches []parsed, child client.Object) (patched client.Object, faults
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
+
 	raw, err := merge(patches, before)
 	if err != nil {
 		return nil, []string{"the patch cannot be applied: " + err.Error()}
@@ -113,6 +116,7 @@ func apply(patches []parsed, child client.Object) (patched client.Object, faults
 	if faults := rules.changed(before, after); len(faults) > 0 {
 		return nil, faults
 	}
+
 	return patched, lessSecure(child, patched)
 }
 
@@ -136,6 +140,7 @@ func merge(patches []parsed, child map[string]any) ([]byte, error) {
 			return nil, errors.New("it deletes the object, which the operator makes again: remove the patch, or change a field")
 		}
 	}
+
 	return nodes[0].MarshalJSON()
 }
 

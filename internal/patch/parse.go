@@ -52,6 +52,7 @@ func parse(patches []v1alpha2.Patch, path *field.Path) ([]parsed, field.ErrorLis
 	if len(patches) > maxPatches {
 		return nil, field.ErrorList{field.TooMany(path, len(patches), maxPatches)}
 	}
+
 	bytes := 0
 	for i := range patches {
 		bytes += len(patches[i].Patch)
@@ -74,8 +75,10 @@ func parse(patches []v1alpha2.Patch, path *field.Path) ([]parsed, field.ErrorLis
 		if values += count; values > maxValues {
 			return nil, tooMuch(path, fmt.Sprintf("%d values", maxValues))
 		}
+
 		all = append(all, parsed{index: i, target: declared.Target, raw: raw, operations: raw[0] == '['})
 	}
+
 	return all, nil
 }
 
@@ -116,6 +119,7 @@ func parseOne(text string) (raw []byte, values int, err error) {
 	case '[':
 		return raw, values, checkOperations(raw)
 	}
+
 	return nil, 0, errors.New("has to be a mapping (a strategic merge patch) or a list of operations (a JSON patch)")
 }
 
@@ -130,9 +134,11 @@ func plain(text string) (values int, err error) {
 	} else if err != nil {
 		return 0, fmt.Errorf("is no YAML: %w", err)
 	}
+
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
 		return 0, errors.New("has more than one document: make a patch of each")
 	}
+
 	root := document.Content[0]
 	return values, plainNode(root, 0, root.Kind == kyaml.SequenceNode, &values)
 }
@@ -151,6 +157,7 @@ func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error 
 	case node.Kind == kyaml.AliasNode || node.Anchor != "" || node.Tag == "!!merge":
 		return fmt.Errorf("line %d: anchors, aliases and merge keys are not allowed: write the value where it belongs", node.Line)
 	}
+
 	for i, inner := range node.Content {
 		if err := plainNode(inner, depth+1, false, values); err != nil {
 			return err
@@ -159,6 +166,7 @@ func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error 
 			*values--
 		}
 	}
+
 	return nil
 }
 
@@ -168,9 +176,11 @@ func checkOperations(raw []byte) error {
 		Op   string  `json:"op"`
 		Path *string `json:"path"`
 	}
+
 	if err := json.Unmarshal(raw, &operations); err != nil {
 		return fmt.Errorf("is a list, but not of operations with op and path (RFC 6902): %w", err)
 	}
+
 	for i, operation := range operations {
 		switch operation.Op {
 		case "add", "remove", "replace", "move", "test":
@@ -183,5 +193,6 @@ func checkOperations(raw []byte) error {
 			return fmt.Errorf("operation %d: path has to be a JSON pointer such as /spec/template/spec/hostAliases", i)
 		}
 	}
+
 	return nil
 }

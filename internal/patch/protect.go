@@ -34,6 +34,7 @@ func (k kind) changed(before, after map[string]any) []string {
 			fault(name, ownContract)
 		}
 	}
+
 	for _, at := range []string{"metadata", "spec.template.metadata"} {
 		faults = append(faults, changedMetadata(mapAt(before, at), mapAt(after, at), at)...)
 	}
@@ -43,11 +44,13 @@ func (k kind) changed(before, after map[string]any) []string {
 			fault(own.field, own.instead)
 		}
 	}
+
 	for _, own := range k.added {
 		if len(missing(get(after, own.field), get(before, own.field))) > 0 {
 			fault(own.field, own.instead)
 		}
 	}
+
 	return faults
 }
 
@@ -99,6 +102,7 @@ func changedMetadata(before, after map[string]any, at string) []string {
 			}
 		}
 	}
+
 	return faults
 }
 
@@ -117,6 +121,7 @@ func tidy(before, after client.Object) []string {
 	}
 
 	is, into := &was.Spec.Template.Spec, &after.(*appsv1.Deployment).Spec.Template.Spec
+
 	// The API server copies each of the two fields to the other. If only one were set, removing it
 	// later would have no effect.
 	into.DeprecatedServiceAccount = into.ServiceAccountName
@@ -157,6 +162,7 @@ func changedContainer(before, after *corev1.Container) []string {
 			faults = append(faults, fmt.Sprintf("a patch cannot change %s of the container nginx: %s", own.field, own.instead))
 		}
 	}
+
 	return faults
 }
 
@@ -178,6 +184,7 @@ func changedMounts(before, after []corev1.VolumeMount) []string {
 			}
 		}
 	}
+
 	return faults
 }
 
@@ -201,5 +208,6 @@ func takenPorts(own []corev1.ContainerPort, others []corev1.Container) []string 
 			}
 		}
 	}
+
 	return faults
 }

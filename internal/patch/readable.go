@@ -26,12 +26,14 @@ func readable(in reflect.Type, value any, at string) error {
 	for in.Kind() == reflect.Pointer {
 		in = in.Elem()
 	}
+
 	if in == reflect.TypeFor[resource.Quantity]() {
 		if value != nil && !bounds.IsQuantity(value) {
 			return fmt.Errorf("%s: %s", at, bounds.QuantityRule)
 		}
 		return nil
 	}
+
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
@@ -39,10 +41,12 @@ func readable(in reflect.Type, value any, at string) error {
 			if !exists {
 				continue // the decoder reports it
 			}
+
 			inside := strings.TrimPrefix(at+"."+name, ".")
 			if err := readable(below.Type, inner, inside); err != nil {
 				return err
 			}
+
 			if list, isList := inner.([]any); isList {
 				if err := elementsDiffer(list, below, inside); err != nil {
 					return err
@@ -59,6 +63,7 @@ func readable(in reflect.Type, value any, at string) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -71,11 +76,13 @@ func typeOf(in reflect.Type, name string) (reflect.StructField, bool) {
 	if in.Kind() != reflect.Struct {
 		return reflect.StructField{}, false
 	}
+
 	for _, field := range reflect.VisibleFields(in) {
 		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name && name != "" {
 			return field, true
 		}
 	}
+
 	return reflect.StructField{}, false
 }
 
@@ -100,7 +107,9 @@ func elementsDiffer(list []any, field reflect.StructField, at string) error {
 		case seen.Has(value):
 			return fmt.Errorf("%s[%d]: two elements have the %s %q; leave one", at, i, key, value)
 		}
+
 		seen.Insert(value)
 	}
+
 	return nil
 }

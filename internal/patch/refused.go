@@ -38,6 +38,7 @@ func Refused(patches []v1alpha2.Patch, children []client.Object, path *field.Pat
 			})
 		}
 	}
+
 	return refusals
 }
 
@@ -63,6 +64,7 @@ func changesOf(hits []parsed, child client.Object) []change {
 	if len(faults) > 0 {
 		return nil
 	}
+
 	before, errBefore := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
 	after, errAfter := runtime.DefaultUnstructuredConverter.ToUnstructured(patched)
 	if errBefore != nil || errAfter != nil {
@@ -82,6 +84,7 @@ func changesOf(hits []parsed, child client.Object) []change {
 			}
 		}
 	}
+
 	return changes
 }
 

@@ -20,10 +20,12 @@ func lessSecure(before, after client.Object) []string {
 	if !isDeployment {
 		return nil
 	}
+
 	evaluator, err := standard()
 	if err != nil {
 		return []string{"failed to make the checks of Pod Security: " + err.Error()}
 	}
+
 	evaluate := func(deployment *appsv1.Deployment) []policy.CheckResult {
 		template := deployment.Spec.Template
 		// The checks that these fields relax depend on the version of the API server and on its
@@ -40,5 +42,6 @@ func lessSecure(before, after client.Object) []string {
 			faults = append(faults, "Pod Security restricted: "+check.ForbiddenReason+": "+check.ForbiddenDetail)
 		}
 	}
+
 	return faults
 }

@@ -32,6 +32,7 @@ func Split(before, now []Refusal) (added, stored field.ErrorList) {
 	for _, refusal := range before {
 		known.Insert(refusal.Key())
 	}
+
 	for _, refusal := range now {
 		if known.Has(refusal.Key()) {
 			stored = append(stored, refusal.Err)
@@ -39,5 +40,6 @@ func Split(before, now []Refusal) (added, stored field.ErrorList) {
 			added = append(added, refusal.Err)
 		}
 	}
+
 	return added, stored
 }

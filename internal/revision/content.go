@@ -35,6 +35,7 @@ func (c *rendered) Fill(ctx context.Context, child client.Object) error {
 	if !ok || configMap.Data != nil || configMap.BinaryData != nil {
 		return nil
 	}
+
 	if c.found == nil {
 		found, err := c.read(ctx)
 		if err != nil {
@@ -42,6 +43,7 @@ func (c *rendered) Fill(ctx context.Context, child client.Object) error {
 		}
 		c.found = &found
 	}
+
 	// The maps are shared with other copies.
 	switch in := c.in; configMap.Name {
 	case operand.ContentName(c.object, in):
@@ -51,6 +53,7 @@ func (c *rendered) Fill(ctx context.Context, child client.Object) error {
 	default:
 		configMap.Data = c.found.Config
 	}
+
 	return nil
 }
 
@@ -61,6 +64,7 @@ func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, 
 	if !ok {
 		return true, nil
 	}
+
 	want := child.DeepCopyObject().(*corev1.ConfigMap)
 	err := c.Fill(ctx, want)
 	return ptr.Deref(stored.Immutable, false) && maps.Equal(want.Data, stored.Data) &&
@@ -89,6 +93,7 @@ func (d digests) Fill(ctx context.Context, child client.Object) error {
 	if !ok || configMap.Data != nil || configMap.BinaryData != nil {
 		return nil
 	}
+
 	if d.spec != nil {
 		for _, other := range d.spec.Children {
 			if same, isConfigMap := other.(*corev1.ConfigMap); isConfigMap && same.Name == configMap.Name {
@@ -96,6 +101,7 @@ func (d digests) Fill(ctx context.Context, child client.Object) error {
 			}
 		}
 	}
+
 	return Lost{configMap.Name}
 }
 
@@ -105,6 +111,7 @@ func (d digests) Holds(_ context.Context, child, live client.Object) (bool, erro
 	if !ok {
 		return true, nil
 	}
+
 	digest, err := digestOf(stored)
 	want, known := d.of[child.GetName()]
 	return !known || ptr.Deref(stored.Immutable, false) && digest == want, err

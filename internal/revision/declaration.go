@@ -58,6 +58,7 @@ func imageOf(deployment *appsv1.Deployment, name string) string {
 			return container.Image
 		}
 	}
+
 	return ""
 }
 
@@ -67,6 +68,7 @@ func (d *Declaration) ConfigHash() string {
 	if deployment == nil {
 		return ""
 	}
+
 	pod := deployment.Spec.Template.Spec.DeepCopy()
 	operand.WithoutSuffix(pod)
 	for _, volume := range pod.Volumes {
@@ -74,6 +76,7 @@ func (d *Declaration) ConfigHash() string {
 			return strings.TrimPrefix(volume.ConfigMap.Name, deployment.Name+"-")
 		}
 	}
+
 	return ""
 }
 
@@ -125,5 +128,6 @@ func (r Rendering) PatchedKinds(before []string) []string {
 			}
 		}
 	}
+
 	return sets.List(patched)
 }

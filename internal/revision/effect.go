@@ -31,6 +31,7 @@ func (s Store) InEffect(
 		if from, ok := pods.Content.(digests); ok {
 			data.Digests = from.of
 		}
+
 		data.Spec = specOf(pods.Deployment())
 	} else {
 		var err error
@@ -38,6 +39,7 @@ func (s Store) InEffect(
 			return nil, nil, err
 		}
 	}
+
 	entrance, err := s.liveChildren(ctx, object, operand.EntranceKinds()...)
 	if err != nil {
 		return nil, nil, err
@@ -47,10 +49,12 @@ func (s Store) InEffect(
 	if err != nil {
 		return nil, nil, err
 	}
+
 	name := string(raw)
 	if before := object.Status.StoredRevision; before != nil { // another client may have changed it
 		name += before.Name
 	}
+
 	revision := &appsv1.ControllerRevision{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -58,6 +62,7 @@ func (s Store) InEffect(
 		},
 		Revision: object.Generation,
 	}
+
 	revision.Data.Raw = raw
 	return revision, &v1alpha2.StoredRevision{Name: revision.Name, Hash: hashOf(raw), HasEntrance: true}, nil
 }
@@ -69,6 +74,7 @@ func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, dat
 	if last == nil || err != nil {
 		return nil, err
 	}
+
 	deployment := last.Deployment()
 	data.Change, data.Spec = last.Change, specOf(deployment)
 	operand.MarkAgain(deployment, string(last.Change))
@@ -89,6 +95,7 @@ func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, dat
 			out = append(out, declared)
 		}
 	}
+
 	size, err := s.liveChildren(ctx, object, "PodDisruptionBudget", "HorizontalPodAutoscaler")
 	return slices.Concat(out, []client.Object{deployment}, size), err
 }
@@ -107,6 +114,7 @@ func (s Store) liveChildren(ctx context.Context, object *v1alpha2.NginxOperator,
 			}
 		}
 	}
+
 	return out, nil
 }
 

@@ -37,6 +37,7 @@ func (s Store) Load(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 	if reference == nil || s.Applier == nil {
 		return nil, nil
 	}
+
 	found := &appsv1.ControllerRevision{}
 	err := s.Applier.Reader.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: reference.Name}, found)
 	if apierrors.IsNotFound(err) || err == nil && hashOf(found.Data.Raw) != reference.Hash {
@@ -45,10 +46,12 @@ func (s Store) Load(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 	if err != nil {
 		return nil, fmt.Errorf("failed to read ControllerRevision %q: %w", reference.Name, err)
 	}
+
 	out, from, err := decode(found.Data.Raw)
 	if err != nil {
 		return nil, err
 	}
+
 	out.Content = digests{of: from.Digests, spec: spec}
 	return out, nil
 }
@@ -60,10 +63,12 @@ func (s Store) Last(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 	if live == nil || s.Applier == nil {
 		return nil, nil
 	}
+
 	id, deployment, err := s.lastDeployment(ctx, object, live)
 	if deployment == nil || err != nil {
 		return nil, err
 	}
+
 	out := &Declaration{Change: id, Content: digests{}}
 	if spec != nil {
 		mounted := cached.MountedConfigMaps(&deployment.Spec.Template)
@@ -74,6 +79,7 @@ func (s Store) Last(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 		}
 		out.Content = spec.Content
 	}
+
 	out.Children = append(out.Children, deployment)
 	return out, nil
 }
@@ -88,22 +94,26 @@ func (s Store) lastDeployment(
 	if err != nil {
 		return "", nil, err
 	}
+
 	want := change.ID("")
 	if of := object.Status.DeclaredRevision; of != nil {
 		want = change.ID(of.Change)
 	}
+
 	if deployment, ok := declared.(*appsv1.Deployment); ok {
 		pods, err := change.PodsOf(&deployment.Spec.Template)
 		if id := change.NewID(ChangeOf(object, live).User(), pods); err != nil || want == "" || want.SamePods(id) {
 			return id, deployment, err
 		}
 	}
+
 	copies, err := s.copies(ctx, object, live)
 	for _, one := range copies {
 		if want.SamePods(change.NewID("", one.pods)) {
 			return want, one.deployment, nil
 		}
 	}
+
 	return "", nil, err
 }
 
@@ -158,6 +168,7 @@ func (s Store) Good(ctx context.Context, object *v1alpha2.NginxOperator) (*Decla
 	if s.Applier == nil || deployment == nil || object.Status.LastGoodRevision == nil {
 		return nil, nil
 	}
+
 	good := change.ID(object.Status.LastGoodRevision.Change)
 	copies, err := s.copies(ctx, object, deployment)
 	for _, one := range copies {
@@ -167,6 +178,7 @@ func (s Store) Good(ctx context.Context, object *v1alpha2.NginxOperator) (*Decla
 			return &Declaration{Change: id, Children: []client.Object{one.deployment}, Content: digests{}}, nil
 		}
 	}
+
 	return nil, err
 }
 
@@ -185,10 +197,12 @@ func (s Store) copies(ctx context.Context, object *v1alpha2.NginxOperator, deplo
 	if err != nil {
 		return nil, fmt.Errorf("failed to list ReplicaSets: %w", err)
 	}
+
 	slices.SortFunc(list.Items, func(a, b appsv1.ReplicaSet) int {
 		return cmp.Or(cmp.Compare(min(1, b.Status.ReadyReplicas), min(1, a.Status.ReadyReplicas)),
 			b.CreationTimestamp.Compare(a.CreationTimestamp.Time))
 	})
+
 	newest := deployment.Annotations[wellknown.AnnotationRevision]
 	var out []copied
 	for i := range list.Items {
@@ -196,17 +210,21 @@ func (s Store) copies(ctx context.Context, object *v1alpha2.NginxOperator, deplo
 		if !metav1.IsControlledBy(set, deployment) {
 			continue
 		}
+
 		from := &appsv1.Deployment{}
 		from.Namespace, from.Name, from.Annotations = object.Namespace, object.Name, set.Annotations
 		declared, ok := s.Applier.LastDeclared(from).(*appsv1.Deployment)
 		if !ok {
 			continue
 		}
+
 		pods, err := change.PodsOf(&declared.Spec.Template)
 		if err != nil {
 			return nil, err
 		}
+
 		out = append(out, copied{declared, pods, set.Annotations[wellknown.AnnotationRevision] == newest})
 	}
+
 	return out, nil
 }

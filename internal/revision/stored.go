@@ -54,6 +54,7 @@ func (s stored) encode(children []client.Object) ([]byte, error) {
 	if raw, err = json.Marshal(sorted); err == nil && len(raw) > maxBytes {
 		err = errors.New("the children in effect are too large to be stored")
 	}
+
 	return raw, err
 }
 
@@ -73,6 +74,7 @@ func decode(raw []byte) (*Declaration, stored, error) {
 		}
 		declaration.Children = append(declaration.Children, child)
 	}
+
 	return declaration, from, nil
 }
 
@@ -81,6 +83,7 @@ func decodeChild(text []byte) (client.Object, error) {
 	if err := json.Unmarshal(text, &meta); err != nil {
 		return nil, err
 	}
+
 	child := operand.New(meta.Kind)
 	if child == nil {
 		return nil, fmt.Errorf("there is no kind %q", meta.Kind)
@@ -94,6 +97,7 @@ func SpecOf(raw []byte, hash string) (json.RawMessage, []client.Object, error) {
 	if hashOf(raw) != hash {
 		return nil, nil, errors.New("another client has changed it")
 	}
+
 	declaration, from, err := decode(raw)
 	if err != nil {
 		return nil, nil, err

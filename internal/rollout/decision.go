@@ -105,6 +105,7 @@ func (r Decider) Decide(
 		decision.Place = fleet.Outside
 		return decision, err
 	}
+
 	place, retries, err := r.slotOf(ctx, object, declared)
 	if err != nil {
 		return Decision{Place: place}, err
@@ -116,10 +117,12 @@ func (r Decider) Decide(
 	} else {
 		decision, err = r.decide(ctx, object, declared)
 	}
+
 	decision.Place, decision.Retries = place, retries
 	if decision.State == StateCurrent {
 		decision.Attempt = cmp.Or(decision.Attempt, retries)
 	}
+
 	return decision, err
 }
 
@@ -129,20 +132,24 @@ func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, dec
 	if err != nil {
 		return Decision{}, err
 	}
+
 	failed := cmp.Or(FailedOf(&object.Status, declared.Change), forgotten)
 	if !defaults.RolloutOf(&object.Spec).AutomaticRollback {
 		failed = nil
 	}
+
 	if failed != nil {
 		mended, err := r.Resolver.IsMended(ctx, object, failed)
 		if err != nil {
 			return Decision{}, err
 		}
+
 		mended = mended || failed.SecretsHash != "" && failed.SecretsHash != secretsHash(declared)
 		if isDue := attempts(object, failed, time.Now()) && r.canRollBack(object); !mended && !isDue {
 			return r.rolledBack(ctx, object, declared, failed, forgotten)
 		}
 	}
+
 	return r.withEntrance(ctx, object, Decision{Declared: declared, Apply: declared, Attempt: failed})
 }
 
@@ -158,6 +165,7 @@ func (r Decider) changes(object *v1alpha2.NginxOperator, declared *revision.Decl
 	if proven := object.Status.LastGoodRevision; proven != nil {
 		good = change.ID(proven.Change)
 	}
+
 	last = revision.ChangeOf(object, r.Live.Deployment())
 	before, isOfSpec := object.Status.DeclaredRevision, declared != nil && declared.Change.SamePods(last)
 	if before != nil && last != "" && !isOfSpec {
@@ -187,10 +195,12 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 		}
 		return d, nil
 	}
+
 	found, err := r.Store.Load(ctx, object, d.Declared)
 	if err != nil {
 		return d, err
 	}
+
 	switch {
 	case replaces && (found == nil || !stored.HasEntrance):
 		d.Store = &StoreRequest{HasEntrance: true}
@@ -201,6 +211,7 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 	default:
 		d.Good, d.Entrance = found, found
 	}
+
 	return d, err
 }
 
@@ -213,10 +224,12 @@ func (r Decider) storeAgain(
 	if last, good := r.changes(object, declared); last.SamePods(good) {
 		return request, nil
 	}
+
 	pods, err := r.Store.Good(ctx, object)
 	if pods == nil || err != nil {
 		return nil, err
 	}
+
 	request.Pods = pods
 	return request, nil
 }

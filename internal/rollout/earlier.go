@@ -25,9 +25,11 @@ func (r Decider) rolledBack(
 		State: StateRolledBack, Declared: declared, Forgotten: forgotten,
 		Blockers: []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}},
 	}
+
 	if next := failed.NextAttemptTime; next != nil {
 		out.UntilAttempt = max(time.Until(next.Time), 0)
 	}
+
 	found, err := r.Store.Load(ctx, object, declared)
 	if err == nil && found == nil && object.Status.StoredRevision != nil {
 		out.Store, err = r.storeAgain(ctx, object, declared)
@@ -35,6 +37,7 @@ func (r Decider) rolledBack(
 	if err != nil || out.Store != nil {
 		return out, err
 	}
+
 	out.Apply, err = r.goodPods(ctx, object, declared, declared.Change, found)
 	switch {
 	case err != nil:
@@ -45,12 +48,14 @@ func (r Decider) rolledBack(
 		out.Blockers[0].Message = failed.Message + "; what was in effect before is not stored, so nothing is written"
 		return out, nil
 	}
+
 	switch stored := object.Status.StoredRevision; {
 	case r.isProven(object, declared) && !operand.IsMarkedAsBefore(r.Live.Deployment()):
 		out.Entrance = declared
 	case found != nil && stored.HasEntrance:
 		out.Good, out.Entrance = found, found
 	}
+
 	return r.withSecrets(ctx, object, out)
 }
 
@@ -75,10 +80,12 @@ func (r Decider) whileBlocked(ctx context.Context, object *v1alpha2.NginxOperato
 	if object.Spec.Paused {
 		return out, nil
 	}
+
 	found, err := r.Store.Load(ctx, object, nil)
 	if err != nil {
 		return out, err
 	}
+
 	last, good := r.changes(object, nil)
 	deployment := r.Live.Deployment()
 	if deployment != nil && !operand.IsMarkedAsBefore(deployment) && r.Store.Applier != nil &&
@@ -94,10 +101,12 @@ func (r Decider) whileBlocked(ctx context.Context, object *v1alpha2.NginxOperato
 	if err != nil {
 		return out, err
 	}
+
 	failedPods := change.ID("")
 	if failed != nil {
 		failedPods = change.ID(failed.Change)
 	}
+
 	switch {
 	case last.SamePods(failedPods):
 		out.Apply, err = r.goodPods(ctx, object, nil, last, found)
@@ -106,14 +115,17 @@ func (r Decider) whileBlocked(ctx context.Context, object *v1alpha2.NginxOperato
 	default:
 		out.Apply, err = r.Store.Last(ctx, object, nil)
 	}
+
 	if err != nil || out.Apply == nil {
 		return out, err
 	}
+
 	out.Good, out.Entrance = found, found
 	if failed != nil && !out.Apply.Change.SamePods(failedPods) {
 		out.State = StateRolledBack
 		out.Blockers = append(slices.Clip(blockers), failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: failed.Message})
 	}
+
 	return r.withSecrets(ctx, object, out)
 }
 
@@ -124,6 +136,7 @@ func (r Decider) failedLast(ctx context.Context, object *v1alpha2.NginxOperator)
 	if len(all) == 0 || !defaults.RolloutOf(&object.Spec).AutomaticRollback {
 		return nil, nil
 	}
+
 	failed := &all[len(all)-1]
 	if mended, err := r.Resolver.IsMended(ctx, object, failed); err != nil || mended {
 		return nil, err
@@ -142,19 +155,23 @@ func (r Decider) whileWaiting(
 		message := fmt.Sprintf("%s; attempt %d waits for a rollout slot", latest.Message, nextAttempt(latest))
 		out.State, out.Blockers = StateRolledBack, []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: message}}
 	}
+
 	var err error
 	if out.Apply, err = r.Store.Last(ctx, object, declared); err != nil || out.Apply == nil {
 		return out, err
 	}
+
 	if out.State == StateWaiting {
 		out.WaitsFor = differences(declared, out.Apply.Image(), out.Apply.Exporter(), out.Apply.ConfigHash())
 		if failed := FailedOf(&object.Status, out.Apply.Change); failed != nil && !attempts(object, failed, time.Now()) {
 			out.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}}
 		}
 	}
+
 	if out, err = r.withEntrance(ctx, object, out); err != nil || out.Store != nil {
 		return out, err
 	}
+
 	return r.withSecrets(ctx, object, out)
 }
 
@@ -166,10 +183,12 @@ func (r Decider) withSecrets(ctx context.Context, object *v1alpha2.NginxOperator
 	if deployment == nil {
 		return d, errors.New("failed to apply what was declared before: it has no Deployment")
 	}
+
 	in, blockers, err := r.Resolver.SecretsOf(ctx, object, &deployment.Spec.Template)
 	if err != nil {
 		return d, err
 	}
+
 	d.Secrets = &in
 	if len(blockers) == 0 {
 		apply := *d.Apply
@@ -179,7 +198,9 @@ func (r Decider) withSecrets(ctx context.Context, object *v1alpha2.NginxOperator
 				apply.Children[i] = operand.WithSecrets(deployment, in)
 			}
 		}
+
 		d.Apply = &apply
 	}
+
 	return d, nil
 }

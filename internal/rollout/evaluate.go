@@ -30,6 +30,7 @@ func (r Decider) Evaluate(
 		applied.Change.SamePods(change.ID(good.Change)) || !health.ProgressOf(deployment).Rolling || !r.canRollBack(object) {
 		return nil, 0, nil
 	}
+
 	before := FailedOf(&object.Status, applied.Change)
 	if before != nil && before.AttemptTime == nil { // the status does not have the attempt yet
 		return nil, requeue.UntilObserved, nil
@@ -42,10 +43,12 @@ func (r Decider) Evaluate(
 	if !newest.Known {
 		return nil, requeue.UntilObserved, nil
 	}
+
 	cause := health.RolloutFailure(deployment, newest.Pods, newest.Began)
 	if cause == nil {
 		return nil, 0, nil
 	}
+
 	if before != nil && !cause.Certain {
 		// The Deployment may report the deadline of the attempt before. The clock is the operator's,
 		// because that of the API server, which set the condition, may differ.
@@ -59,6 +62,7 @@ func (r Decider) Evaluate(
 	if err != nil {
 		return nil, 0, err
 	}
+
 	message := fmt.Sprintf("rolled back generation %d (%s): %s", cmp.Or(applied.Generation, object.Generation),
 		differences(applied, good.Image, applied.Exporter(), good.ConfigHash), cause.Message)
 	failed := failedAgain(NameOf(object, applied.Change), reason, message, cause.Final, before, time.Now())
@@ -73,6 +77,7 @@ func secretsHash(declared *revision.Declaration) string {
 	if deployment == nil {
 		return ""
 	}
+
 	annotations := deployment.Spec.Template.Annotations
 	text := annotations[wellknown.AnnotationCertificates] + annotations[wellknown.AnnotationFiles]
 	if text == "" {
@@ -88,6 +93,7 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 	if !ok {
 		return cause.Reason, nil
 	}
+
 	exists, err := r.Resolver.Exists(ctx, object, missing)
 	if err != nil || exists {
 		return cause.Reason, err

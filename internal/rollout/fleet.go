@@ -30,6 +30,7 @@ func (r Decider) slotOf(
 		operand.ReplicasOf(object, deployment).Number == 0 { // without Pods nothing rolls out
 		return fleet.Outside, nil, nil
 	}
+
 	begun := declared.Change.SamePods(live)
 	failed := FailedOf(&object.Status, declared.Change)
 	switch {
@@ -45,11 +46,13 @@ func (r Decider) slotOf(
 
 	progress := health.ProgressOf(deployment)
 	group := groupOf(object, progress)
+
 	// The status needs a last good revision first. Without one the rollout cannot be rolled back.
 	proven := !progress.Complete || live.SamePods(good)
 	if proven && r.Fleet.Ask(client.ObjectKeyFromObject(object), group) {
 		return fleet.Rolling, nil, nil
 	}
+
 	return group, nil, nil
 }
 
@@ -66,6 +69,7 @@ func (r Decider) slotOfRetry(
 	if mended, err := r.Resolver.IsMended(ctx, object, failed); err != nil || mended {
 		return fleet.Outside, nil, err
 	}
+
 	again := FailedOf(&object.Status, declared.Change)
 	switch {
 	case again != nil && !attempts(object, again, time.Now()):
@@ -74,6 +78,7 @@ func (r Decider) slotOfRetry(
 		r.Fleet.Ask(client.ObjectKeyFromObject(object), fleet.WaitingUnready):
 		return fleet.Rolling, failed, nil
 	}
+
 	return fleet.WaitingUnready, failed, nil
 }
 
@@ -132,6 +137,7 @@ func (r Decider) placeOf(
 	case !health.ProgressOf(deployment).Rolling:
 		return decided.Place, nil
 	}
+
 	newest, err := r.Live.NewestPods()
 	if err != nil || !newest.Known {
 		return decided.Place, err
@@ -142,6 +148,7 @@ func (r Decider) placeOf(
 	if failing := health.RolloutFailure(deployment, newest.Pods, newest.Began); failing != nil {
 		return PlaceOfFailure(failing), nil
 	}
+
 	return decided.Place, nil
 }
 

@@ -48,14 +48,17 @@ func (r Decider) Recognize(
 	case operand.IsMarkedAsBefore(deployment):
 		return r.recognizeBefore(ctx, object, declared, deployment)
 	}
+
 	status := &object.Status
 	if status.ObservedGeneration != 0 || status.LastGoodRevision != nil || !health.ProgressOf(deployment).Complete {
 		return object, nil
 	}
+
 	live := revision.ChangeOf(object, deployment)
 	if declared != nil && declared.Change.SamePods(live) || live == "" {
 		return object, nil
 	}
+
 	out := object.DeepCopy()
 	out.Status.LastGoodRevision = &v1alpha2.GoodRevision{Revision: NameOf(object, live), Change: string(live), Time: metav1.Now()}
 	return out, nil
@@ -69,10 +72,12 @@ func (r Decider) recognizeBefore(
 	if of := object.Status.DeclaredRevision; of != nil && of.Revision == label || r.Store.Applier == nil {
 		return object, nil
 	}
+
 	last, err := r.Store.Last(ctx, object, nil)
 	if err != nil || last == nil {
 		return object, err
 	}
+
 	out := object.DeepCopy()
 	recognizeStatus(out, declared, label, last.Change.Pods())
 	return out, nil
@@ -90,6 +95,7 @@ func recognizeStatus(object *v1alpha2.NginxOperator, declared *revision.Declarat
 	if isOfSpec || declared != nil && declared.Change.Pods() == pods {
 		user = declared.Change.User()
 	}
+
 	id := string(change.NewID(user, pods))
 	status.DeclaredRevision = &v1alpha2.DeclaredRevision{Revision: label, Change: id}
 	switch {
@@ -98,6 +104,7 @@ func recognizeStatus(object *v1alpha2.NginxOperator, declared *revision.Declarat
 	case good != nil && isOfSpec: // it rolls out
 		good.Change = string(change.NewID(user, ""))
 	}
+
 	if isObserved && isGood && len(failed) > 0 && failed[len(failed)-1].Change == "" {
 		failed[len(failed)-1].Change = string(declared.Change)
 	}
@@ -119,12 +126,14 @@ func (r Decider) forgotten(object *v1alpha2.NginxOperator, declared *revision.De
 		declared.Change.SamePods(revision.ChangeOf(object, deployment)) {
 		return nil, nil
 	}
+
 	replicaSets, err := r.Live.ReplicaSets()
 	if err != nil || !slices.ContainsFunc(replicaSets, func(one *appsv1.ReplicaSet) bool {
 		return metav1.IsControlledBy(one, deployment) && declared.Change.SamePods(change.ID(one.Annotations[wellknown.AnnotationChange]))
 	}) {
 		return nil, err
 	}
+
 	return &v1alpha2.FailedRevision{
 		Revision: NameOf(object, declared.Change), Change: string(declared.Change), Reason: v1alpha2.ReasonRolledBack,
 		Message: fmt.Sprintf("generation %d was rolled back before the status of the object was lost", declared.Generation),

@@ -44,11 +44,13 @@ func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*
 		found.Accepted = object.Status.AcceptedValues // the values are in effect still
 		return nil, found, err
 	}
+
 	out, err := r.render(object, in, "")
 	if refused := (operand.NotPatched{}); errors.As(err, &refused) {
 		found.Invalid = []failure.Failure{{Reason: v1alpha2.ReasonInvalidConfiguration, Message: refused.Error()}}
 		return nil, found, nil
 	}
+
 	return out, found, err
 }
 
@@ -68,15 +70,18 @@ func (r Decider) render(object *v1alpha2.NginxOperator, in operand.Inputs, suffi
 	if err != nil {
 		return nil, err
 	}
+
 	in.Missing, in.Running, in.Deployment = r.Missing, running, r.Live.Deployment()
 	in.Suffix = cmp.Or(suffix, operand.SuffixOf(in.Deployment))
 	out := &revision.Declaration{
 		Generation: object.Generation, Object: object, Inputs: in,
 		Content: revision.NewContent(object, in, r.Resolver.ReadFiles(object, in)),
 	}
+
 	if out.Children, err = operand.Children(object, in); err != nil {
 		return nil, err
 	}
+
 	out.Change, err = change.Of(object, in, &out.Deployment().Spec.Template)
 	return out, err
 }
@@ -89,10 +94,12 @@ func (r Decider) Mark(object *v1alpha2.NginxOperator, declared *revision.Declara
 		operand.MarkAsBefore(deployment, live)
 		return nil
 	}
+
 	spec, err := json.Marshal(change.UserPart(&object.Spec))
 	if err != nil {
 		return fmt.Errorf("failed to encode spec: %w", err)
 	}
+
 	operand.Mark(deployment, string(declared.Change), string(spec), live)
 	return nil
 }
@@ -116,6 +123,7 @@ func (r Decider) ratchet(object *v1alpha2.NginxOperator) Resolution {
 			})
 		}
 	}
+
 	slices.Sort(out.Accepted)
 	out.Accepted = slices.Compact(out.Accepted)
 	return out

@@ -52,6 +52,7 @@ var compile = sync.OnceValues(func() (compiled, error) {
 	if err := yaml.Unmarshal(crd.NginxOperators, definition); err != nil {
 		return compiled{}, fmt.Errorf("failed to read the CRD: %w", err)
 	}
+
 	var spec apiextensionsv1.JSONSchemaProps
 	for _, version := range definition.Spec.Versions {
 		if version.Name == v1alpha2.GroupVersion.Version {
@@ -63,10 +64,12 @@ var compile = sync.OnceValues(func() (compiled, error) {
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&spec, schema, nil); err != nil {
 		return compiled{}, err
 	}
+
 	structural, err := structuralschema.NewStructural(schema)
 	if err != nil {
 		return compiled{}, err
 	}
+
 	types, _, err := validation.NewSchemaValidator(schema)
 	return compiled{structural, types, cel.NewValidator(structural, false, celconfig.PerCallLimit)}, err
 })
@@ -95,6 +98,7 @@ func Violations(spec map[string]any, path *field.Path) field.ErrorList {
 	if errs = append(errs, broken...); budget < 0 || len(errs) > maxErrors {
 		return append(errs[:min(len(errs), maxErrors)], incomplete(path))
 	}
+
 	return errs
 }
 
@@ -123,6 +127,7 @@ func longList(value any, schema *structuralschema.Structural, path *field.Path, 
 	if *values++; *values > maxValues {
 		return nil
 	}
+
 	schema = cmp.Or(schema, &structuralschema.Structural{})
 
 	switch value := value.(type) {
@@ -149,5 +154,6 @@ func longList(value any, schema *structuralschema.Structural, path *field.Path, 
 			}
 		}
 	}
+
 	return nil
 }

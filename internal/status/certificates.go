@@ -43,6 +43,7 @@ func mountedCertificates(
 				DNSNames: slices.Clone(certificate.DNSNames), Issuer: certificate.Issuer,
 			})
 		}
+
 		valid, again := certificatesValid(resolution.Certificates, now)
 		return mounted, valid, again
 	}
@@ -56,6 +57,7 @@ func mountedCertificates(
 			earlier = append(earlier, resolution.Certificates[at])
 			continue
 		}
+
 		// The start of the lifetime is unknown, so such a certificate expires without a warning.
 		known := keypair.Certificate{NotBefore: before.NotAfter.Time, NotAfter: before.NotAfter.Time}
 		earlier = append(earlier, operand.Certificate{Secret: before.SecretName, Certificate: known})
@@ -63,15 +65,18 @@ func mountedCertificates(
 			renewed = before.SecretName
 		}
 	}
+
 	valid, again := certificatesValid(earlier, now)
 	if before := meta.FindStatusCondition(reported.Conditions, v1alpha2.ConditionCertificatesValid); before != nil &&
 		valid != nil && valid.Reason == v1alpha2.ReasonCertificatesValid {
 		valid = before.DeepCopy()
 		valid.Message, _, _ = strings.Cut(valid.Message, notMounted)
 	}
+
 	if why := result.whyUnchanged(); valid != nil && renewed != "" && why != "" {
 		valid.Message = failure.Truncate(fmt.Sprintf("%s%s%q: %s", valid.Message, notMounted, renewed, why))
 	}
+
 	return reported.Certificates, valid, again
 }
 
@@ -81,6 +86,7 @@ func certificatesValid(certificates []operand.Certificate, now time.Time) (found
 	if len(certificates) == 0 {
 		return nil, 0
 	}
+
 	told := slices.MinFunc(certificates, func(a, b operand.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	status, reason, words := metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid, "the first to expire is that of Secret %q, at %s"
 	expiring := slices.IndexFunc(certificates, func(one operand.Certificate) bool { return !now.Before(warnsAt(one)) })
@@ -92,6 +98,7 @@ func certificatesValid(certificates []operand.Certificate, now time.Time) (found
 		status, reason, told = metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, certificates[expiring]
 		words = "the certificate of Secret %q expires at %s and was not renewed: look at what renews it"
 	}
+
 	out := condition(v1alpha2.ConditionCertificatesValid, status, reason,
 		fmt.Sprintf(words, told.Secret, told.NotAfter.UTC().Format(time.RFC3339)))
 	for _, one := range certificates {
@@ -101,5 +108,6 @@ func certificatesValid(certificates []operand.Certificate, now time.Time) (found
 			}
 		}
 	}
+
 	return &out, again
 }

@@ -32,16 +32,19 @@ func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outc
 	case result.IsRolledBack() || result.Failed != nil:
 		return rolledBack(state, result)
 	}
+
 	out := withIndependentFailures(whileReplacing(object, operandConditions(state)), beside, result)
 	if result.Attempt != nil && !health.ProgressOf(state.Deployment).Complete {
 		message := rollout.AttemptMessage(result.Attempt)
 		out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRolledBack, message)
 	}
+
 	if result.WaitsFor != "" && out[1].Status == metav1.ConditionFalse && out[0].Status == metav1.ConditionTrue {
 		message := "waiting for a rollout slot: the operator upgrade changes " + result.WaitsFor +
 			"; the running Pods serve the spec"
 		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, v1alpha2.ReasonWaitingForFleet, message)
 	}
+
 	if object.Spec.Paused {
 		message := "spec.paused is set, and no change waits"
 		if len(result.Waiting) > 0 {
@@ -50,6 +53,7 @@ func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outc
 		}
 		out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionFalse, v1alpha2.ReasonPaused, message)
 	}
+
 	return out
 }
 
@@ -67,14 +71,17 @@ func operandConditions(state live.Observed) []metav1.Condition {
 			condition(v1alpha2.ConditionDegraded, metav1.ConditionFalse, v1alpha2.ReasonAsExpected, ""),
 		}
 	}
+
 	failing := health.Worst(state.Deployment, state.Pods)
 	if failing == nil {
 		return unready(progress.Reason, progress.Message, progress.Message)
 	}
+
 	progressing := condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, progress.Reason, progress.Message)
 	if progress.Stalled {
 		progressing.Status, progressing.Reason = metav1.ConditionFalse, v1alpha2.ReasonProgressDeadlineExceeded
 	}
+
 	return []metav1.Condition{
 		condition(v1alpha2.ConditionReady, metav1.ConditionFalse, failing.Reason, progress.Message+": "+failing.Message),
 		progressing,
@@ -108,11 +115,13 @@ func rolledBack(state live.Observed, result Outcome) []metav1.Condition {
 	if failing := health.Worst(state.Deployment, state.Pods); rolling && failing != nil && result.Failed == nil {
 		message += ": " + failing.Message
 	}
+
 	reasons := result.reasons()
 	out := Stopped(v1alpha2.ReasonRolledBack, reasons[len(reasons)-1].Message+rolledBackEnd, message)
 	if rolling {
 		out[1].Status = metav1.ConditionTrue
 	}
+
 	return out
 }
 
@@ -129,6 +138,7 @@ func whileReplacing(object *v1alpha2.NginxOperator, out []metav1.Condition) []me
 		out[i].Reason = v1alpha2.ReasonForgedContent
 		out[i].Message = "replacing all Pods, as they may have mounted a forged ConfigMap: " + out[i].Message
 	}
+
 	return out
 }
 
@@ -138,12 +148,14 @@ func blockedMessage(object *v1alpha2.NginxOperator, state live.Observed, blocker
 	if more := len(blockers) - 1; more > 0 {
 		message += fmt.Sprintf("; and %d more in status.blockedBy", more)
 	}
+
 	switch {
 	case state.Deployment != nil:
 		return message + "; running Pods are unchanged"
 	case object.Status.LastGoodRevision != nil:
 		return message + "; the Deployment does not exist, and is created again after that"
 	}
+
 	return message + "; nothing is created before that"
 }
 
@@ -179,10 +191,12 @@ func outdated(stored field.ErrorList) *metav1.Condition {
 	if len(stored) == 0 {
 		return nil
 	}
+
 	var fields []string
 	for _, problem := range stored {
 		fields = append(fields, problem.Error())
 	}
+
 	found := condition(v1alpha2.ConditionOutdated, metav1.ConditionTrue, v1alpha2.ReasonValueRefused,
 		"an older release accepted values that this release refuses in a new write; they stay in effect until you change them: "+
 			strings.Join(fields, "; "))

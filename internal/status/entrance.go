@@ -31,6 +31,7 @@ func addressesOf(state live.Observed) []v1alpha2.Address {
 	for _, value := range state.Addresses {
 		out = append(out, v1alpha2.Address{Type: v1alpha2.AddressIngress, Value: value})
 	}
+
 	for _, at := range state.Balancer {
 		switch {
 		case at.IP != "":
@@ -39,12 +40,14 @@ func addressesOf(state live.Observed) []v1alpha2.Address {
 			out = append(out, v1alpha2.Address{Type: v1alpha2.AddressLoadBalancerHostname, Value: at.Hostname})
 		}
 	}
+
 	for _, port := range state.Service {
 		if port.NodePort != 0 {
 			value := strconv.FormatInt(int64(port.NodePort), 10)
 			out = append(out, v1alpha2.Address{Type: v1alpha2.AddressNodePort, Value: value, Port: port.Port})
 		}
 	}
+
 	return out[:min(len(out), maxAddresses)]
 }
 
@@ -58,14 +61,17 @@ func instanceURL(object *v1alpha2.NginxOperator, applied *revision.Rendering, st
 		if url, found := exposedURL(declared, state); found {
 			return url
 		}
+
 		ports := defaults.ServicePorts(&declared.Spec)
 		if len(ports) == 0 || !operand.Serves(state.Service, ports[0].Number) {
 			return object.Status.URL
 		}
+
 		port = ports[0]
 	} else if object.Status.URL != "" && (len(state.Addresses) > 0 || state.Route != nil && state.Route.Name != "") {
 		return object.Status.URL
 	}
+
 	host := fmt.Sprintf("%s.%s.svc", object.Name, object.Namespace)
 	for _, address := range addressesOf(state) {
 		if address.Type == v1alpha2.AddressLoadBalancerIP || address.Type == v1alpha2.AddressLoadBalancerHostname {
@@ -73,6 +79,7 @@ func instanceURL(object *v1alpha2.NginxOperator, applied *revision.Rendering, st
 			break
 		}
 	}
+
 	return urlOf(host, port)
 }
 
@@ -85,16 +92,19 @@ func exposedURL(object *v1alpha2.NginxOperator, state live.Observed) (string, bo
 	if !operand.HasIngress(&object.Spec) || len(state.Addresses) == 0 {
 		return "", false
 	}
+
 	for _, host := range object.Spec.Expose.Ingress.Hosts {
 		if strings.HasPrefix(host.Host, "*") {
 			continue
 		}
+
 		scheme := "http"
 		if host.TLSSecretName != "" {
 			scheme = "https"
 		}
 		return scheme + "://" + host.Host + strings.TrimSuffix(defaults.IngressPaths(host)[0], "/"), true
 	}
+
 	return "", false
 }
 
@@ -112,6 +122,7 @@ func urlOf(host string, port defaults.ServicePort) string {
 	if port.TLS {
 		scheme, usual = "https", 443
 	}
+
 	address := net.JoinHostPort(host, strconv.FormatInt(int64(port.Number), 10))
 	if port.Number == usual {
 		address = host
@@ -119,6 +130,7 @@ func urlOf(host string, port defaults.ServicePort) string {
 			address = "[" + host + "]"
 		}
 	}
+
 	return scheme + "://" + address
 }
 
@@ -127,10 +139,12 @@ func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []fa
 	if applied == nil {
 		return nil
 	}
+
 	declared := operand.ChildOf[*gatewayv1.HTTPRoute](applied.Children)
 	if declared == nil {
 		return nil
 	}
+
 	var out []failure.Failure
 	for i, reference := range declared.Spec.ParentRefs {
 		parent := v1alpha2.GatewayReference{
@@ -152,6 +166,7 @@ func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []fa
 			}
 		}
 	}
+
 	return out
 }
 
@@ -160,6 +175,7 @@ func conditionsFor(parent v1alpha2.GatewayReference, namespace string, route *ga
 	if route == nil {
 		return nil
 	}
+
 	var out [][]metav1.Condition
 	for _, status := range route.Status.Parents {
 		of := status.ParentRef
@@ -168,8 +184,10 @@ func conditionsFor(parent v1alpha2.GatewayReference, namespace string, route *ga
 			string(ptr.Deref(of.SectionName, "")) != parent.SectionName || ptr.Deref(of.Port, 0) != ptr.Deref(parent.Port, 0) {
 			continue
 		}
+
 		out = append(out, operand.CurrentConditions(route, status.Conditions))
 	}
+
 	return out
 }
 
@@ -189,6 +207,7 @@ func routeURL(object *v1alpha2.NginxOperator, route *gatewayv1.HTTPRoute) (strin
 			}
 		}
 	}
+
 	return "", false
 }
 
@@ -197,11 +216,13 @@ func MissingFailures(applied *revision.Rendering) []failure.Failure {
 	if applied == nil {
 		return nil
 	}
+
 	var out []failure.Failure
 	for _, child := range applied.Unrendered() {
 		missing := applied.Missing[child.Kind]
 		message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, missing, child.Kind, child.Remedy)
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonAPIMissing, Message: message})
 	}
+
 	return out
 }

@@ -28,18 +28,22 @@ func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcom
 		result.Failure != nil && (result.Replaced || !revision.HasPods(object, state.Deployment, result.Applied.Pods)) {
 		return before
 	}
+
 	progress, applied := health.ProgressOf(state.Deployment), result.Applied.Pods
 	if !progress.Complete || progress.Desired == 0 && (before == nil || result.Attempt != nil) || applied.Change.Pods() == "" {
 		return before
 	}
+
 	if before != nil && applied.Change.SamePods(change.ID(before.Change)) {
 		if applied.Change.User() == "" || before.Change == string(applied.Change) {
 			return before
 		}
+
 		updated := *before
 		updated.Change = string(applied.Change)
 		return &updated
 	}
+
 	return &v1alpha2.GoodRevision{
 		Revision: rollout.NameOf(object, applied.Change), Change: string(applied.Change), Image: applied.Image(),
 		ConfigHash: applied.ConfigHash(), Time: metav1.Now(),
@@ -69,17 +73,20 @@ func failedRevisions(
 			return !isRequested || isGood || isApplied(failed, result) && result.Attempt == nil
 		})
 	}
+
 	for i := range out {
 		if isApplied(out[i], result) && result.Failure == nil && out[i].AttemptTime == nil && !object.Spec.Paused {
 			out[i].AttemptTime, out[i].NextAttemptTime = ptr.To(metav1.NewTime(now.Truncate(time.Second))), nil
 		}
 	}
+
 	if failed := cmp.Or(result.Failed, result.Forgotten); failed != nil {
 		out = slices.DeleteFunc(out, func(one v1alpha2.FailedRevision) bool {
 			return one.Revision == failed.Revision || change.ID(one.Change).SamePods(change.ID(failed.Change))
 		})
 		out = append(out, *failed)
 	}
+
 	return out[max(0, len(out)-maxFailed):]
 }
 
@@ -102,6 +109,7 @@ func storedRevision(
 		result.State != rollout.StateRolledBack && result.Failed == nil {
 		return nil
 	}
+
 	updated := *before
 	updated.HasEntrance = false
 	return &updated
@@ -115,6 +123,7 @@ func declaredRevision(object *v1alpha2.NginxOperator, state live.Observed, resul
 		object.Spec.Paused || result.Failure != nil && !revision.HasPods(object, state.Deployment, applied.Pods) {
 		return before
 	}
+
 	id := applied.Pods.Change
 	if before != nil && change.ID(before.Change).SamePods(id) && id.User() == "" {
 		return before

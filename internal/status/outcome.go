@@ -62,6 +62,7 @@ func (o Outcome) reasons() []failure.Failure {
 			out = append(out, one.Failure)
 		}
 	}
+
 	out = append(out, o.Blockers...)
 	if o.Failed != nil {
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonRolledBack, Message: rollout.RolledBackMessage(o.Failed)})
@@ -82,6 +83,7 @@ func (o Outcome) whyUnchanged() string {
 	case len(reasons) > 0:
 		return reasons[len(reasons)-1].Message
 	}
+
 	return ""
 }
 
@@ -110,16 +112,19 @@ func blockedBy(state live.Observed, result Outcome, beside []failure.Failure) []
 	if failed := result.Failure; failed != nil && !isTransient(failed, result) {
 		found = append(found, *failed)
 	}
+
 	// The failing Pods of a change that was rolled back will end soon.
 	isRolledBack := result.IsRolledBack() || result.Failed != nil
 	if progress := health.ProgressOf(state.Deployment); !progress.Complete && (progress.Stalled || !isRolledBack) {
 		found = append(found, health.Failures(state.Deployment, state.Pods)...)
 	}
+
 	for i := range beside {
 		if !isTransient(&beside[i], result) {
 			found = append(found, beside[i])
 		}
 	}
+
 	var out []v1alpha2.Blocker
 	seen, bytes := sets.New[v1alpha2.Blocker](), 0
 	for _, one := range found {
@@ -127,15 +132,19 @@ func blockedBy(state live.Observed, result Outcome, beside []failure.Failure) []
 		if seen.Has(blocker) {
 			continue
 		}
+
 		seen.Insert(blocker)
 		blocker.Message = failure.Truncate(blocker.Message)
 		if bytes += len(blocker.Message); len(out) == maxBlockers || bytes > maxBlockerBytes {
 			break
 		}
+
 		out = append(out, blocker)
 	}
+
 	if len(result.Waiting) > 0 {
 		out = append(out, v1alpha2.Blocker{Reason: v1alpha2.ReasonPaused, Message: failure.Truncate(pausedMessage(result))})
 	}
+
 	return out
 }

@@ -34,6 +34,7 @@ func Compute(
 		AcceptedValues:     result.Accepted,
 		DeclaredRevision:   declaredRevision(object, state, result),
 	}
+
 	status.FailedRevisions = failedRevisions(object, status.LastGoodRevision, result, now)
 	status.StoredRevision = storedRevision(object, status.LastGoodRevision, state, result)
 	applied := result.Applied
@@ -43,6 +44,7 @@ func Compute(
 	if applied != nil && applied.Children != nil {
 		status.PatchedKinds = applied.PatchedKinds(object.Status.PatchedKinds)
 	}
+
 	if len(state.Service) > 0 {
 		status.Addresses = addressesOf(state)
 		status.URL = object.Status.URL
@@ -50,15 +52,18 @@ func Compute(
 			status.URL = instanceURL(object, applied, state)
 		}
 	}
+
 	if state.Deployment != nil {
 		status.Image = object.Status.Image
 		if applied != nil && (result.Failure == nil || status.Image == "") {
 			status.Image = applied.Pods.Image()
 		}
+
 		status.Replicas = state.Deployment.Status.Replicas
 		status.ReadyReplicas = state.Deployment.Status.ReadyReplicas
 		status.UpdatedReplicas = state.Deployment.Status.UpdatedReplicas
 	}
+
 	updated := conditions(object, state, result, beside)
 	before := slices.Clone(object.Status.Conditions)
 	if old := outdated(result.Outdated); old != nil {
@@ -66,6 +71,7 @@ func Compute(
 	} else if result.Resolved {
 		meta.RemoveStatusCondition(&before, v1alpha2.ConditionOutdated)
 	}
+
 	if result.Resolved {
 		var valid *metav1.Condition
 		status.Certificates, valid, again = mountedCertificates(object.Status, state.Deployment, result, now)
@@ -75,6 +81,7 @@ func Compute(
 			meta.RemoveStatusCondition(&before, v1alpha2.ConditionCertificatesValid)
 		}
 	}
+
 	for _, condition := range before {
 		next := meta.FindStatusCondition(updated, condition.Type)
 		if next != nil && next.Reason == v1alpha2.ReasonAPIError && condition.Reason != next.Reason {
@@ -82,10 +89,12 @@ func Compute(
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+
 	for _, condition := range updated {
 		condition.ObservedGeneration = object.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+
 	return status, again
 }
 
@@ -96,6 +105,7 @@ func related(object *v1alpha2.NginxOperator, state live.Observed, result Outcome
 	if len(result.Waiting) > 0 || result.Children() == nil {
 		applied = object.Status.RelatedObjects
 	}
+
 	isGone := func(child v1alpha2.RelatedObject) bool { return !slices.Contains(state.Related, child) }
 	return slices.DeleteFunc(slices.Clone(applied), isGone)
 }

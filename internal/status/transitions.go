@@ -35,12 +35,14 @@ func Transitions(old *v1alpha2.NginxOperatorStatus, updated []metav1.Condition) 
 		if was.Status == is.Status && was.Reason == is.Reason {
 			continue
 		}
+
 		if eventType := eventTypeOf(conditionType, was, is, old.LastGoodRevision != nil); eventType != "" {
 			out = append(out, Transition{eventType, is.Reason, is.Message})
 		} else if conditionType == v1alpha2.ConditionDegraded && was.Status == metav1.ConditionTrue {
 			out = append(out, Transition{corev1.EventTypeNormal, reasonRecovered, "no longer degraded: " + was.Reason})
 		}
 	}
+
 	return out
 }
 
@@ -74,6 +76,7 @@ func eventTypeOf(conditionType string, was, is metav1.Condition, hasServed bool)
 			return corev1.EventTypeWarning
 		}
 	}
+
 	return ""
 }
 
@@ -88,6 +91,7 @@ func WriteDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.
 	if equality.Semantic.DeepEqual(old, updated) {
 		return -1
 	}
+
 	progressing := meta.FindStatusCondition(updated.Conditions, v1alpha2.ConditionProgressing)
 	rolling := progressing != nil && progressing.Status == metav1.ConditionTrue
 	held := !rolling && len(updated.BlockedBy) > 0
@@ -98,6 +102,7 @@ func WriteDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.
 	if old.ReadyReplicas == 0 && updated.ReadyReplicas == 0 && !held {
 		return -1
 	}
+
 	elapsed := now.Sub(progressing.LastTransitionTime.Time)
 	if elapsed < 0 { // the clock of the process that wrote the status was ahead
 		return 0
@@ -105,6 +110,7 @@ func WriteDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.
 	if sinceSlot := elapsed % statusSlot; elapsed < statusSlot || sinceSlot > time.Second {
 		return statusSlot - sinceSlot
 	}
+
 	return 0
 }
 
@@ -119,5 +125,6 @@ func withoutCounts(status *v1alpha2.NginxOperatorStatus) *v1alpha2.NginxOperator
 			out.Conditions[i].Reason = v1alpha2.ReasonRolloutInProgress
 		}
 	}
+
 	return out
 }

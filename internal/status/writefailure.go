@@ -26,6 +26,7 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 	if err == nil {
 		return nil
 	}
+
 	result := &failure.Failure{Reason: v1alpha2.ReasonAPIError, Message: err.Error()}
 	var refused operand.NotPatched
 	var lost revision.Lost
@@ -59,6 +60,7 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		result.Reason = v1alpha2.ReasonInvalidChild
 	}
+
 	return result
 }
 

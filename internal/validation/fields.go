@@ -39,11 +39,13 @@ func validateMasks(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 	if spec.Config != nil && spec.Config.ConfigMapRef != nil {
 		validate(spec.Config.ConfigMapRef.Key, path.Child("config"))
 	}
+
 	for i, file := range spec.Files {
 		if file.ConfigMapRef != nil {
 			validate(file.ConfigMapRef.Key, path.Child("files").Index(i))
 		}
 	}
+
 	return errs
 }
 
@@ -54,6 +56,7 @@ func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorLis
 	if service == nil {
 		return nil
 	}
+
 	errs := metav1validation.ValidateLabels(service.Labels, path.Child("labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(service.Annotations, path.Child("annotations"))...)
 	if class := service.LoadBalancerClass; class != nil {
@@ -68,12 +71,14 @@ func validatePodTemplate(template *v1alpha2.PodTemplate, path *field.Path) field
 	if template == nil {
 		return nil
 	}
+
 	errs := metav1validation.ValidateLabels(template.Labels, path.Child("labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, path.Child("annotations"))...)
 	for i, secret := range template.ImagePullSecrets {
 		at := path.Child("imagePullSecrets").Index(i).Child("name")
 		errs = append(errs, invalid(at, secret.Name, apivalidation.NameIsDNSSubdomain(secret.Name, false)...)...)
 	}
+
 	return errs
 }
 
@@ -82,6 +87,7 @@ func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field
 	if monitoring == nil {
 		return nil
 	}
+
 	errs := validateImage(monitoring.Image, path.Child("image"))
 	if resources := monitoring.Resources; resources != nil {
 		errs = append(errs, validateResources(resources.Requests, resources.Limits, path.Child("resources"))...)

@@ -24,6 +24,7 @@ func (n *numbers) take(port int32, targetPort *int32, at *field.Path, label stri
 			fmt.Sprintf("%s already has this port; choose another port", by)))
 		return
 	}
+
 	n.service[port] = label
 
 	listens, from := port, at.Child("port")
@@ -34,6 +35,7 @@ func (n *numbers) take(port int32, targetPort *int32, at *field.Path, label stri
 		n.errs = append(n.errs, field.Invalid(from, listens, fmt.Sprintf("nginx already listens on it for %s; choose another targetPort", by)))
 		return
 	}
+
 	n.listens[listens] = label
 }
 
@@ -47,6 +49,7 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 		if spec.Ports == nil {
 			label = "the default of " + path.Child("ports").String()
 		}
+
 		taken.take(port.Port, port.TargetPort, at, label)
 		if defaults.IsTLS(port) && spec.Config == nil && len(spec.TLS) == 0 {
 			taken.errs = append(taken.errs, field.Invalid(at.Child("appProtocol"), port.AppProtocol,
@@ -60,6 +63,7 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 		if tls.Port == nil {
 			continue
 		}
+
 		// With spec.config, certificates can share a port, because its servers select by name.
 		if nodePort, isShared := nodePorts[*tls.Port]; isShared && spec.Config != nil {
 			if tls.NodePort != nil && *tls.NodePort != ptr.Deref(nodePort, 0) {
@@ -74,7 +78,9 @@ func validatePorts(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 		if spec.TLS[i].Port == nil {
 			label = "the default of " + label
 		}
+
 		taken.take(*tls.Port, tls.TargetPort, at, label)
 	}
+
 	return taken.errs
 }

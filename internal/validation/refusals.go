@@ -64,10 +64,12 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 	unreadable := func(err error) []ratchet.Refusal {
 		return []ratchet.Refusal{{Err: field.InternalError(path, fmt.Errorf("failed to read the spec: %w", err))}}
 	}
+
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return unreadable(err)
 	}
+
 	hash := sha256.Sum256(raw)
 	if _, known := valid.Get(hash); known {
 		return nil
@@ -75,6 +77,7 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 	if err := sizeError(raw, path); err != nil {
 		return []ratchet.Refusal{{Err: err, Value: string(hash[:])}}
 	}
+
 	fields := map[string]any{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil {
 		return unreadable(err)
@@ -86,9 +89,11 @@ func violations(spec *v1alpha2.NginxOperatorSpec, path *field.Path) []ratchet.Re
 		err.BadValue, err.Detail = field.OmitValueType{}, bounded(err.Detail)
 		refusals = append(refusals, ratchet.Refusal{Err: err, Value: value})
 	}
+
 	if len(refusals) == 0 {
 		valid.Add(hash, nil)
 	}
+
 	return refusals
 }
 

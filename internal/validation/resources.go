@@ -48,6 +48,7 @@ func validateTargets(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.E
 	if spec.Autoscaling == nil {
 		return nil
 	}
+
 	var errs field.ErrorList
 	declared, resources := defaults.Autoscaling(spec), defaults.Resources(spec)
 	for _, target := range []struct {
@@ -68,5 +69,6 @@ func validateTargets(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.E
 				path.Child("autoscaling", target.name))))
 		}
 	}
+
 	return errs
 }

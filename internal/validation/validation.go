@@ -34,6 +34,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	if errs := validateSize(spec, path); len(errs) > 0 {
 		return errs
 	}
+
 	resources := ptr.Deref(spec.Resources, corev1.ResourceRequirements{})
 	errs := slices.Concat(
 		validateImage(spec.Image, path.Child("image")),
@@ -48,6 +49,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 		validateWorkload(spec, path),
 		patch.Check(spec.Patches, path.Child("patches")),
 	)
+
 	// The configuration can only be checked against valid ports. The controller checks
 	// configurations in ConfigMaps, because admission makes no requests.
 	if len(errs) == 0 && spec.Config != nil && spec.Config.Inline != "" {
@@ -56,6 +58,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
 		}
 	}
+
 	return firstOf(errs, path)
 }
 
@@ -87,6 +90,7 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 			errs = append(errs, field.Invalid(part.at, field.OmitValueType{}, part.prefix+err.Error()))
 		}
 	}
+
 	return errs
 }
 

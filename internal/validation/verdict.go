@@ -78,6 +78,7 @@ func verdict(err error, prefix string, spec *v1alpha2.NginxOperatorSpec, path *f
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
+
 	// Admission webhooks and policies return the same status. Only the message distinguishes them
 	// from the API server's own validation.
 	details := status.Status().Details
@@ -93,6 +94,7 @@ func verdict(err error, prefix string, spec *v1alpha2.NginxOperatorSpec, path *f
 		if !strings.HasPrefix(fault.Field, prefix) {
 			continue
 		}
+
 		errorType := field.ErrorType(fault.Type)
 		message := strings.TrimPrefix(strings.TrimPrefix(fault.Message, errorType.String()), ": ")
 		at, isOfSpec := origin(fault.Field, spec)
@@ -110,6 +112,7 @@ func verdict(err error, prefix string, spec *v1alpha2.NginxOperatorSpec, path *f
 			ofPatches = append(ofPatches, field.Invalid(patches, field.OmitValueType{}, detail))
 		}
 	}
+
 	return firstOf(append(errs, ofPatches...), path)
 }
 
@@ -125,6 +128,7 @@ func patchesOf(kind string, spec *v1alpha2.NginxOperatorSpec, path *field.Path) 
 	case slices.ContainsFunc(spec.Patches[first+1:], isOfKind):
 		return path.Child("patches")
 	}
+
 	return path.Child("patches").Index(first).Child("patch")
 }
 
@@ -143,19 +147,23 @@ func origin(child string, spec *v1alpha2.NginxOperatorSpec) (string, bool) {
 	if isNodePort(child) {
 		return "service", true
 	}
+
 	for _, known := range origins {
 		rest, isBelow := strings.CutPrefix(child, known.child)
 		if !isBelow || rest != "" && !strings.ContainsAny(rest[:1], ".[") {
 			continue
 		}
+
 		if known.spec == exposedHosts {
 			if spec.Expose != nil && spec.Expose.HTTPRoute != nil {
 				return "", false // the operator renders the rules of an HTTPRoute
 			}
 			rest = strings.TrimSuffix(strings.Replace(rest, ".http.paths[", ".paths[", 1), ".path")
 		}
+
 		return known.spec + rest, true
 	}
+
 	return "", false
 }
 
@@ -173,6 +181,7 @@ func originOfElement(child string, spec *v1alpha2.NginxOperatorSpec) (string, bo
 	if match == nil {
 		return "", false
 	}
+
 	list, rest, length := match[1], match[3], len(spec.Volumes)
 	index, err := strconv.Atoi(match[2])
 	switch {
@@ -183,5 +192,6 @@ func originOfElement(child string, spec *v1alpha2.NginxOperatorSpec) (string, bo
 	default:
 		list, length, index = "sidecars", len(spec.Sidecars), index-len(spec.InitContainers)
 	}
+
 	return fmt.Sprintf("%s[%d]%s", list, index, rest), err == nil && index >= 0 && index < length
 }

@@ -50,6 +50,7 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 		if mounted.Has(volume.MountPath) {
 			errs = append(errs, field.Duplicate(at.Child("mountPath"), bounded(volume.MountPath)))
 		}
+
 		mounted.Insert(volume.MountPath)
 		errs = append(errs, validateMount(volume.MountPath, volume.SubPath, at)...)
 		if taken := takenBy(volume.MountPath, spec); taken != "" {
@@ -57,6 +58,7 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 				"%s has files of the operator or the image; choose another directory", taken)))
 		}
 	}
+
 	return errs
 }
 
@@ -71,6 +73,7 @@ func validateMount(mountPath, subPath string, at *field.Path) field.ErrorList {
 		errs = append(errs, invalid(at.Child("subPath"), subPath,
 			"must be a relative path in the volume without .., for example site/files")...)
 	}
+
 	return errs
 }
 
@@ -97,6 +100,7 @@ func takenBy(mountPath string, spec *v1alpha2.NginxOperatorSpec) string {
 			return directory
 		}
 	}
+
 	return ""
 }
 

@@ -43,11 +43,13 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	if limit, isSet := memoryLimit(spec); isSet && limit.Sign() > 0 && limit.Cmp(leastMemory) < 0 {
 		add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 	}
+
 	if n := *defaults.Nginx(spec).WorkerConnections; n > nginxconf.UsualOpenFiles {
 		add("spec.nginx.workerConnections: a connection is an open file, and with the usual limit of %d open files (ulimit -n in the container) "+
 			"a worker gets at most that many; raise the limit of the container runtime on the nodes, or add workers or replicas",
 			nginxconf.UsualOpenFiles)
 	}
+
 	warnings = append(warnings, rootImages(spec)...)
 	if spec.PodTemplate != nil {
 		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
@@ -60,6 +62,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	if spec.Config == nil {
 		warnings = append(warnings, unused(spec)...)
 	}
+
 	if spec.Cache != nil && spec.Cache.InMemory {
 		size, isValid := defaults.CacheSize(spec.Cache)
 		if limit, isSet := memoryLimit(spec); isValid && isSet && limit.Cmp(size) <= 0 {
@@ -67,15 +70,18 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 				"above the limit; set a limit above size", limit.String())
 		}
 	}
+
 	if spec.Config != nil && spec.Config.Inline != "" {
 		_, inConfig := nginxconf.Check(spec, spec.Config.Inline, nil, dnsNames(certificates))
 		for _, warning := range inConfig {
 			add("%s: %s", cmp.Or(warning.Field, "spec.config.inline"), warning)
 		}
 	}
+
 	if spec.Paused {
 		add("spec.paused: changes are not applied until it is false")
 	}
+
 	return warnings
 }
 
@@ -108,6 +114,7 @@ func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 				fmt.Sprintf("spec.tls[%d]: a certificate without a port has no effect without spec.config; set a port", i))
 		}
 	}
+
 	if len(spec.Files) > 0 {
 		warnings = append(warnings, "spec.files: files have no effect without spec.config")
 	}
@@ -129,6 +136,7 @@ func movingTag(image string) string {
 	case tag == "latest":
 		return "the tag is latest"
 	}
+
 	return ""
 }
 
@@ -151,6 +159,7 @@ func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
 				"as OpenShift does", field, repository, images.NginxUser))
 		}
 	}
+
 	add("spec.image", spec.Image)
 	for i := range spec.InitContainers {
 		add(fmt.Sprintf("spec.initContainers[%d].image", i), spec.InitContainers[i].Image)
@@ -158,5 +167,6 @@ func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
 	for i := range spec.Sidecars {
 		add(fmt.Sprintf("spec.sidecars[%d].image", i), spec.Sidecars[i].Image)
 	}
+
 	return warnings
 }

@@ -83,10 +83,12 @@ func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 			if names.Has(container.Name) {
 				errs = append(errs, field.Duplicate(at.Child("name"), bounded(container.Name)))
 			}
+
 			names.Insert(container.Name)
 			errs = append(errs, validateContainer(container, volumes, at)...)
 		}
 	}
+
 	return errs
 }
 
@@ -105,5 +107,6 @@ func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], 
 		}
 		errs = append(errs, validateMount(mount.MountPath, mount.SubPath, at)...)
 	}
+
 	return errs
 }

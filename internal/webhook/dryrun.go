@@ -85,6 +85,7 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 	if !d.rates.Allow(serving.AddressOf(ctx)) {
 		return nil, admission.Warnings{fmt.Sprintf(unchecked, "the operator receives too many reviews from one address")}
 	}
+
 	template := d.render(object)
 	serving.EndTurn(ctx)
 	waiting, cancel := context.WithTimeout(ctx, waitForDryRun)
@@ -92,6 +93,7 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 	if err := d.slots.Acquire(waiting, 1); err != nil {
 		return nil, admission.Warnings{fmt.Sprintf(unchecked, "too many checks are in progress")}
 	}
+
 	defer d.slots.Release(1)
 
 	deployment := &appsv1.Deployment{
@@ -100,16 +102,19 @@ func (d *dryRun) ask(ctx context.Context, object *v1alpha2.NginxOperator) (field
 			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
 		},
 	}
+
 	ctx, cancel = context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
 	err := d.client.Create(ctx, deployment, client.DryRunAll, client.FieldOwner(wellknown.OperatorName))
 	if err == nil {
 		return nil, nil
 	}
+
 	log.FromContext(ctx).V(1).Info("A dry run failed", "reason", apierrors.ReasonForError(err))
 	var answered apierrors.APIStatus
 	if !errors.As(err, &answered) {
 		return nil, admission.Warnings{fmt.Sprintf(unchecked, "it did not answer")}
 	}
+
 	return validation.PodVerdict(err, &object.Spec, specPath), nil
 }

@@ -31,6 +31,7 @@ func bounded(next admission.Handler) admission.HandlerFunc {
 			if !errors.As(err, &status) {
 				return admission.Errored(http.StatusBadRequest, fmt.Errorf("failed to read the object: %w", err))
 			}
+
 			response := admission.Denied("")
 			response.Result = ptr.To(status.Status())
 			return response
@@ -48,11 +49,13 @@ func within(raw []byte) error {
 	if err != nil {
 		return err
 	}
+
 	spec, _ := object["spec"].(map[string]any)
 	if errs := codec.Quantities(spec, field.NewPath("spec")); len(errs) > 0 {
 		name, _, _ := unstructured.NestedString(object, "metadata", "name")
 		return apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind(), name, errs)
 	}
+
 	_, err = codec.DecodeText(raw)
 	return err
 }
@@ -83,10 +86,12 @@ func upgrade(raw []byte) ([]byte, error) {
 	if err := bounds.JSON(raw); err != nil {
 		return nil, fmt.Errorf("failed to read the object: %w", err)
 	}
+
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(raw); err != nil {
 		return nil, fmt.Errorf("failed to read the object: %w", err)
 	}
+
 	conversion.ToV1alpha2(object)
 	return object.MarshalJSON()
 }

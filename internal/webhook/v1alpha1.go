@@ -71,6 +71,7 @@ func keepAnnotation(_ context.Context, request admission.Request) admission.Resp
 			"these fields, run kubectl edit nginxoperators.v1alpha2.operator.example.com %s",
 			wellknown.AnnotationV1alpha2, request.Name))
 	}
+
 	return response
 }
 
@@ -99,6 +100,7 @@ func admitGiven(raw []byte, given string) admission.Response {
 		return admission.Denied(fmt.Sprintf("metadata.annotations[%s] must be the value that the operator wrote: %s. Restore it, or remove it "+
 			"and set its fields at v1alpha2", wellknown.AnnotationV1alpha2, err))
 	}
+
 	return admission.Allowed("")
 }
 
@@ -108,10 +110,12 @@ func checkConverted(raw []byte) error {
 	if err != nil {
 		return err
 	}
+
 	object, err := bounds.Read(converted)
 	if err != nil {
 		return err
 	}
+
 	spec, _ := object["spec"].(map[string]any)
 	return schema.Violations(spec, specPath).ToAggregate()
 }

@@ -61,6 +61,7 @@ func setDefaults(ctx context.Context, request admission.Request) admission.Respo
 	if err := errors.Join(err, changedErr); err != nil {
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("failed to write the object: %w", err))
 	}
+
 	return admission.PatchResponseFromRaw(original, changed)
 }
 
@@ -108,11 +109,13 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	if len(errs) == 0 && v.Patches != nil {
 		errs, warnings = v.Patches(object)
 	}
+
 	if len(errs) == 0 && v.Refusals != nil {
 		if refusals := v.Refusals(object); len(refusals) > 0 {
 			errs, _ = ratchet.Split(v.Refusals(old), refusals)
 		}
 	}
+
 	var unverified admission.Warnings
 	if len(errs) == 0 && v.Verdict != nil && validation.NeedsPodVerdict(&old.Spec, &object.Spec) {
 		errs, unverified = v.Verdict(ctx, object)

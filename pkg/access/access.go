@@ -59,6 +59,7 @@ func (n *Namespaces) Usable(namespace string) bool {
 	if n == nil {
 		return true
 	}
+
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.usable(namespace)
@@ -81,11 +82,13 @@ func (n *Namespaces) Guard(inner reconcile.Reconciler) reconcile.Reconciler {
 		if !n.enter(request.Namespace, &cancel) {
 			return reconcile.Result{RequeueAfter: spread(deferral)}, nil
 		}
+
 		defer n.leave(request.Namespace, &cancel)
 		result, err := inner.Reconcile(ctx, request)
 		if errors.Is(context.Cause(ctx), errLost) {
 			return reconcile.Result{RequeueAfter: spread(deferral)}, nil
 		}
+
 		return result, err
 	})
 }
@@ -100,6 +103,7 @@ func (n *Namespaces) enter(namespace string, cancel *context.CancelCauseFunc) bo
 	if n.running[namespace] == nil {
 		n.running[namespace] = sets.Set[*context.CancelCauseFunc]{}
 	}
+
 	n.running[namespace].Insert(cancel)
 	return true
 }

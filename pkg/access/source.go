@@ -37,6 +37,7 @@ func (n *Namespaces) Add(inner *cache.ListWatch, namespace, kind string, settled
 	if n == nil {
 		return inner
 	}
+
 	s := &source{inner: inner, of: n, namespace: namespace, kind: kind, settled: settled}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,6 +52,7 @@ func (s *source) list(ctx context.Context, options metav1.ListOptions) (runtime.
 		s.deny("list", err) // ends the reconciles before the store is empty
 		return &internalversion.List{}, nil
 	}
+
 	return list, err
 }
 
@@ -60,6 +62,7 @@ func (s *source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		// After an ordinary list, the store is filled before the watch.
 		return nil, errLost
 	}
+
 	if !s.emptied {
 		events, err := s.inner.WatchWithContext(ctx, options)
 		if err == nil {
@@ -69,11 +72,13 @@ func (s *source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		if !apierrors.IsForbidden(err) {
 			return nil, err
 		}
+
 		s.deny("watch", err)
 		if streamsList {
 			return nil, err // the reflector lists instead
 		}
 	}
+
 	return nil, s.await(ctx)
 }
 
@@ -97,15 +102,18 @@ func (s *source) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {
 		return fmt.Errorf("failed to read a list: %w", err)
 	}
+
 	options := metav1.ListOptions{ResourceVersion: accessor.GetResourceVersion(), TimeoutSeconds: ptr.To[int64](1)}
 	events, err := s.inner.WatchWithContext(ctx, options)
 	if err != nil {
 		return err
 	}
+
 	events.Stop()
 	return nil
 }
@@ -129,10 +137,12 @@ func (s *source) deny(verb string, err error) {
 	if s.denied {
 		return
 	}
+
 	s.denied, s.settling = true, true
 	for cancel := range s.of.running[s.namespace] {
 		(*cancel)(errLost)
 	}
+
 	s.of.log.Info("Not reconciling a namespace without permissions",
 		"namespace", s.namespace, "verb", verb, "kind", s.kind, "error", err.Error(), "remedy", s.of.remedy)
 }

@@ -77,6 +77,7 @@ func (a *Applier) ApplyAll(
 			}
 		}
 	})
+
 	return applied, nil
 }
 
@@ -103,6 +104,7 @@ func (p *pass) apply(ctx context.Context, child *candidate, applied *Applied) er
 		applied.Written = append(applied.Written, stored)
 		child.uid, child.match = stored.GetUID(), asDeclared
 	}
+
 	return err
 }
 

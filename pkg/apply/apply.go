@@ -118,6 +118,7 @@ func (a *Applier) Pending(
 			pending = append(pending, object)
 		}
 	}
+
 	return pending, nil
 }
 
@@ -136,6 +137,7 @@ func (a *Applier) IsAsDeclared(child client.Object) bool {
 	if owner == nil {
 		return false
 	}
+
 	name := types.NamespacedName{Namespace: child.GetNamespace(), Name: owner.Name}
 	last, isKnown := a.Memory.find(name, owner.UID, child.GetUID())
 	return isKnown && last.match == asDeclared && last.isOf(child)
@@ -148,6 +150,7 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	if err != nil {
 		return fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
 	}
+
 	uid := child.GetUID()
 	err = a.Client.Delete(ctx, child, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) && !denied.Is(err) {
@@ -156,6 +159,7 @@ func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	if err != nil {
 		return fmt.Errorf("failed to delete %s %q: %w", gvk.Kind, child.GetName(), err)
 	}
+
 	a.wrote(ctx, gvk, child, VerbDelete)
 	return nil
 }
@@ -167,10 +171,12 @@ func (p *pass) create(ctx context.Context, child *candidate) (client.Object, err
 			return nil, err
 		}
 	}
+
 	declared, err := declaration(child.object)
 	if err != nil {
 		return nil, child.failed("encode", err)
 	}
+
 	created := child.object.DeepCopyObject().(client.Object)
 	annotations := map[string]string{}
 	maps.Copy(annotations, created.GetAnnotations())
@@ -185,7 +191,9 @@ func (p *pass) create(ctx context.Context, child *candidate) (client.Object, err
 			return nil, err
 		}
 	}
+
 	err = p.Client.Create(ctx, created, p.FieldOwner)
+
 	// The cache does not show an object that lost the operator's label. If that object has a node
 	// port, the API server reports an allocated port instead of a taken name.
 	isTaken := apierrors.IsAlreadyExists(err) && !denied.Is(err) ||
@@ -196,6 +204,7 @@ func (p *pass) create(ctx context.Context, child *candidate) (client.Object, err
 	if err != nil {
 		return nil, child.failed("create", err)
 	}
+
 	p.note(child, created, asDeclared)
 	p.wrote(ctx, child.gvk, created, VerbCreate)
 	return created, nil

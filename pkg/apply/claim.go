@@ -96,6 +96,7 @@ func (p *pass) lookAhead(ctx context.Context, ordered []*candidate) error {
 	if len(ordered) == 0 {
 		return nil
 	}
+
 	last := ordered[len(ordered)-1]
 	if !last.isMissing() || !slices.ContainsFunc(ordered[:len(ordered)-1], (*candidate).isMissing) {
 		return nil
@@ -108,6 +109,7 @@ func (p *pass) lookAhead(ctx context.Context, ordered []*candidate) error {
 	if IsNotOurs(err) == nil {
 		return err
 	}
+
 	last.err = err
 	return nil
 }
@@ -151,6 +153,7 @@ func (p *pass) adoptAll(ctx context.Context, children []*candidate) (adopted []c
 			p.note(child, child.orphan, unknown) // the limit of adoptions counts known children
 		}
 	}
+
 	return adopted, nil
 }
 
@@ -167,6 +170,7 @@ func (p *pass) holder(ctx context.Context, child *candidate) (client.Object, err
 	case metav1.IsControlledBy(stored, p.owner):
 		return nil, nil
 	}
+
 	if err := p.refuse(ctx, child, stored); err != nil {
 		return nil, err
 	}
@@ -194,5 +198,6 @@ func (p *pass) taken(ctx context.Context, children []*candidate) error {
 			first.Others = append(first.Others, taken)
 		}
 	}
+
 	return first
 }

@@ -42,6 +42,7 @@ func (p *pass) compare(ctx context.Context, child *candidate) (err error) {
 	if child.gvk, err = apiutil.GVKForObject(child.object, p.Client.Scheme()); err != nil {
 		return fmt.Errorf("failed to find kind of %s: %w", child.object.GetName(), err)
 	}
+
 	child.declared = fingerprint(child.object)
 
 	cached, err := p.find(ctx, child.object)
@@ -62,6 +63,7 @@ func (p *pass) compare(ctx context.Context, child *candidate) (err error) {
 			child.match = last.match
 		}
 	}
+
 	return nil
 }
 
@@ -73,6 +75,7 @@ func (p *pass) find(ctx context.Context, object client.Object) (client.Object, e
 			return stored, nil
 		}
 	}
+
 	stored := emptyOf(object)
 	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), stored)
 	if apierrors.IsNotFound(err) {
@@ -118,6 +121,7 @@ func (p *pass) look(ctx context.Context, child *candidate, wasApplied bool) (sam
 			return false, child.failed("decode", err)
 		}
 	}
+
 	patch, patchType, err := difference(p.abbreviate(stored), last, wanted)
 	same = err == nil && len(patch) == 0
 	if len(patch) > 0 {
@@ -138,6 +142,7 @@ func (p *pass) look(ctx context.Context, child *candidate, wasApplied bool) (sam
 	default:
 		p.note(child, stored, settled)
 	}
+
 	return same, nil
 }
 
@@ -175,6 +180,7 @@ func (p *pass) read(ctx context.Context, child *candidate) (stored client.Object
 	if declared, err = declaration(child.object); err != nil {
 		return nil, nil, child.failed("encode", err)
 	}
+
 	return stored, declared, nil
 }
 

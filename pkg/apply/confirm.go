@@ -21,6 +21,7 @@ func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
 	if isConfirmed || !a.ConfirmOwners {
 		return nil
 	}
+
 	err := a.requireOwner(ctx, owner, "the cache has an older version of it", func(stored client.Object) bool {
 		return stored.GetGeneration() <= owner.GetGeneration() && sameStatus(stored, owner)
 	})
@@ -52,6 +53,7 @@ func (a *Applier) requireOwner(
 	if err != nil {
 		return fmt.Errorf("failed to find kind of %s: %w", owner.GetName(), err)
 	}
+
 	stored := emptyOf(owner)
 	err = a.Reader.Get(ctx, client.ObjectKeyFromObject(owner), stored)
 	if client.IgnoreNotFound(err) != nil {
@@ -60,6 +62,7 @@ func (a *Applier) requireOwner(
 	if err != nil || stored.GetUID() != owner.GetUID() || !condition(stored) {
 		return conflict(gvk, owner, why)
 	}
+
 	return nil
 }
 

@@ -41,6 +41,7 @@ func (r *Remembered) corrected(child types.UID, manager string, now time.Time) {
 	if now.Sub(known.corrected) >= contestEnds {
 		known.corrections, known.manager = 0, ""
 	}
+
 	known.corrections, known.corrected = known.corrections+1, now
 	known.manager = cmp.Or(known.manager, strings.Clone(manager))
 }
@@ -67,11 +68,13 @@ func (a *Applier) rivalOf(live client.Object, patch map[string]any) string {
 			json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
+
 		has := overlaps(fields, patch)
 		if has && !hasField || has == hasField && !entry.Time.Before(rival.Time) {
 			rival, hasField = entry, has
 		}
 	}
+
 	return rival.Manager
 }
 

@@ -31,6 +31,7 @@ func mergePatch(was, is, stored map[string]any) map[string]any {
 			patch[key] = nil
 		}
 	}
+
 	for key, declared := range is {
 		fields, isObject := declared.(map[string]any)
 		storedFields, isStored := stored[key].(map[string]any)
@@ -43,6 +44,7 @@ func mergePatch(was, is, stored map[string]any) map[string]any {
 			patch[key] = declared
 		}
 	}
+
 	return patch
 }
 
@@ -60,6 +62,7 @@ func holds(was, is, stored any) bool {
 		if !ok || len(elements) != len(is) {
 			return false
 		}
+
 		for i, element := range is {
 			var old any
 			if i < len(before) {
@@ -69,6 +72,7 @@ func holds(was, is, stored any) bool {
 				return false
 			}
 		}
+
 		return true
 	}
 	return reflect.DeepEqual(is, stored)

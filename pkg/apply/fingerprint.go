@@ -43,6 +43,7 @@ func stampOf(cached client.Object) uint64 {
 	if stamp == "" {
 		return fingerprint(cached)
 	}
+
 	hash, err := strconv.ParseUint(stamp, base, 64)
 	if err != nil {
 		return unreadable
@@ -59,6 +60,7 @@ func fingerprint(child client.Object) uint64 {
 	if encoder, ok := object.(interface{ Marshal() ([]byte, error) }); ok {
 		encode = encoder.Marshal
 	}
+
 	raw, err := encode()
 	if err != nil {
 		return unreadable
@@ -75,6 +77,7 @@ func content(object client.Object) client.Object {
 	if status := fields.FieldByName("Status"); status.IsValid() {
 		status.SetZero()
 	}
+
 	copied.SetManagedFields(nil)
 	copied.SetResourceVersion("")
 	copied.SetGeneration(0)
@@ -93,5 +96,6 @@ func content(object client.Object) client.Object {
 	case *appsv1.ControllerRevision:
 		copied.Data = runtime.RawExtension{}
 	}
+
 	return copied
 }

@@ -44,6 +44,7 @@ func (p *pass) verify(ctx context.Context, child *candidate, stored client.Objec
 	if p.content == nil {
 		return nil
 	}
+
 	holds, err := p.content.Holds(ctx, child.object, stored)
 	if err == nil && !holds {
 		err = &Forged{Kind: child.gvk.Kind, Child: stored}

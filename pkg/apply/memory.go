@@ -94,6 +94,7 @@ func (m *Memory) Update(owner client.Object, update func(*Remembered)) {
 	if m.owners == nil {
 		m.owners = map[types.NamespacedName]*Remembered{}
 	}
+
 	m.owners[key] = known
 }
 
@@ -144,6 +145,7 @@ func (r *Remembered) spend(child types.UID, now time.Time) time.Duration {
 	if wait > 0 {
 		reservation.CancelAt(now)
 	}
+
 	return wait
 }
 

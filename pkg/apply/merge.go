@@ -42,6 +42,7 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	err = errors.Join(json.Unmarshal(last, &was), json.Unmarshal(declared, &is), json.Unmarshal(current, &stored))
 	if err != nil {
 		return nil, nil, nil, err
@@ -50,6 +51,7 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	// No declaration has finalizers.
 	unstructured.RemoveNestedField(was, "metadata", "finalizers")
 	unstructured.RemoveNestedField(stored, "metadata", "finalizers")
+
 	// The whole stored value counts as declared before, so the merge removes keys that are no
 	// longer declared.
 	for _, path := range atomicFields {
@@ -71,6 +73,7 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 			}
 		}
 	}
+
 	return was, is, stored, nil
 }
 
@@ -95,6 +98,7 @@ func threeWay(live client.Object, last, declared []byte) (map[string]any, error)
 	if err != nil {
 		return nil, err
 	}
+
 	before, constraints, current := takeConstraints(was), takeConstraints(is), takeConstraints(stored)
 	patch, err := merge(live, was, is, stored)
 	if err != nil {
@@ -108,6 +112,7 @@ func threeWay(live client.Object, last, declared []byte) (map[string]any, error)
 	case len(constraints) == 0 && len(before) > 0 && len(current) > 0:
 		err = unstructured.SetNestedField(patch, nil, spreadConstraints...)
 	}
+
 	return patch, err
 }
 
@@ -139,6 +144,7 @@ func merge(live client.Object, was, is, stored map[string]any) (map[string]any, 
 	if hasLongList(was) || hasLongList(is) || hasLongList(stored) {
 		return nil, fmt.Errorf("%w: a list has more than %d elements", errNotMerged, maxElements)
 	}
+
 	last, err1 := json.Marshal(was)
 	declared, err2 := json.Marshal(is)
 	current, err3 := json.Marshal(stored)
@@ -151,16 +157,19 @@ func merge(live client.Object, was, is, stored map[string]any) (map[string]any, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
 	}
+
 	// The patch always has fields with the patch strategy "replace", such as the selector of a
 	// PodDisruptionBudget. Check whether the patch changes anything.
 	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, raw, meta)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
 	}
+
 	patch := map[string]any{}
 	if jsonpatch.Equal(current, patched) {
 		return patch, nil
 	}
+
 	err = json.Unmarshal(raw, &patch)
 	return patch, err
 }
@@ -176,6 +185,7 @@ func declaration(child client.Object) ([]byte, error) {
 	for _, field := range []string{"apiVersion", "kind", "status"} {
 		delete(object, field)
 	}
+
 	dropNulls(object)
 	return json.Marshal(object)
 }

@@ -38,6 +38,7 @@ func (e *NotOurs) Error() string {
 		return fmt.Sprintf("%s %q exists and is not controlled by this %s (%s): create the %[3]s under another name, "+
 			"or delete that object if nothing needs it", e.Kind, e.Name, e.OwnerKind, e.owner())
 	}
+
 	taken := make([]string, 0, 1+len(e.Others))
 	for _, one := range append([]*NotOurs{e}, e.Others...) {
 		taken = append(taken, fmt.Sprintf("%s %q (%s)", one.Kind, one.Name, one.owner()))
@@ -65,6 +66,7 @@ func notOurs(child *candidate, stored client.Object) *NotOurs {
 		taken.Controller = fmt.Sprintf("%s %q", controller.Kind, controller.Name)
 		taken.Predecessor = sameOwner(controller, owner)
 	}
+
 	return taken
 }
 

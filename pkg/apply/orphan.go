@@ -30,6 +30,7 @@ func (p *pass) refuse(ctx context.Context, child *candidate, stored client.Objec
 	if refusal.Controller != "" || !ours.Matches(labels.Set(stored.GetLabels())) {
 		return refusal
 	}
+
 	switch {
 	case !p.isRecorded(child.object, stored):
 		refusal.Why = fmt.Sprintf("its annotation %s does not name this %s", p.Annotation, refusal.OwnerKind)
@@ -38,6 +39,7 @@ func (p *pass) refuse(ctx context.Context, child *candidate, stored client.Objec
 		refusal.Why = "its selector differs"
 		return refusal
 	}
+
 	switch err := p.verify(ctx, child, stored); {
 	case IsForged(err) != nil:
 		refusal.Why = "its content differs"
@@ -50,6 +52,7 @@ func (p *pass) refuse(ctx context.Context, child *candidate, stored client.Objec
 	default:
 		return nil
 	}
+
 	return refusal
 }
 
@@ -91,6 +94,7 @@ func (p *pass) adopt(ctx context.Context, child *candidate) error {
 	if err != nil {
 		return child.failed("adopt", err)
 	}
+
 	log.FromContext(ctx).Info("Adopted child", "kind", child.gvk.Kind, "child", child.orphan.GetName())
 	p.Wrote(child.gvk.Kind, VerbPatch)
 	return nil

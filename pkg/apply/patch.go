@@ -25,10 +25,12 @@ func (p *pass) patch(ctx context.Context, child *candidate) (client.Object, erro
 	if err != nil {
 		return nil, err
 	}
+
 	isWritten, rival, err := p.write(ctx, child, live, declared)
 	if err != nil {
 		return nil, child.failed("patch", err)
 	}
+
 	p.note(child, live, asDeclared)
 	if isWritten && child.drifted {
 		p.Memory.Update(p.owner, func(r *Remembered) { r.corrected(live.GetUID(), rival, time.Now()) })
@@ -36,6 +38,7 @@ func (p *pass) patch(ctx context.Context, child *candidate) (client.Object, erro
 	if isWritten {
 		p.wrote(ctx, child.gvk, live, VerbPatch)
 	}
+
 	return live, nil
 }
 
@@ -58,6 +61,7 @@ func (p *pass) write(
 	if err == nil {
 		err = p.send(ctx, patchType, patch, live, declared)
 	}
+
 	// If another client changed or removed the key of a list element, for example its port, the
 	// merge results in two elements with the same name, or fails. Then replace whole lists. If the
 	// API server rejects that too, the record lists fields that cannot be removed. Then ignore the
@@ -70,6 +74,7 @@ func (p *pass) write(
 			err = p.send(ctx, types.MergePatchType, patch, live, declared)
 		}
 	}
+
 	return err == nil, rival, err
 }
 
@@ -99,10 +104,12 @@ func (a *Applier) send(
 	if err != nil {
 		return fmt.Errorf("failed to encode: %w", err)
 	}
+
 	raw, err := json.Marshal(object.Object)
 	if err != nil {
 		return fmt.Errorf("failed to encode: %w", err)
 	}
+
 	return a.Client.Patch(ctx, live, client.RawPatch(patchType, raw), append(options, a.FieldOwner)...)
 }
 
@@ -122,6 +129,7 @@ func (a *Applier) isUndone(
 	if isRefused(err) || apierrors.IsForbidden(err) || denied.Is(err) {
 		return false, nil
 	}
+
 	return err == nil && equality.Semantic.DeepEqual(a.withoutRecord(live), a.withoutRecord(patched)), err
 }
 

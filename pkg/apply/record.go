@@ -21,15 +21,18 @@ func (a *Applier) record(declared []byte) []byte {
 	if a.Unrecorded == "" || !bytes.Contains(declared, []byte(a.Unrecorded)) {
 		return declared
 	}
+
 	var fields map[string]any
 	if kjson.UnmarshalCaseSensitivePreserveInts(declared, &fields) != nil {
 		return declared
 	}
+
 	unstructured.RemoveNestedField(fields, "metadata", "labels", a.Unrecorded)
 	record, err := json.Marshal(fields)
 	if err != nil {
 		return declared
 	}
+
 	return record
 }
 
@@ -49,6 +52,7 @@ func sanitizeRecord(live client.Object, record string) []byte {
 	if err != nil || hasHugeNumber(fields) || hasLongList(fields) {
 		return []byte(noRecord)
 	}
+
 	// Decode only the checked fields: no duplicate fields, and no names in another case.
 	raw, err := json.Marshal(fields)
 	child := emptyOf(live)
@@ -61,6 +65,7 @@ func sanitizeRecord(live client.Object, record string) []byte {
 	if err != nil {
 		return []byte(noRecord)
 	}
+
 	return raw
 }
 
@@ -110,6 +115,7 @@ func (a *Applier) LastDeclared(live client.Object) client.Object {
 	if err != nil || string(raw) == noRecord || json.Unmarshal(raw, declared) != nil {
 		return nil
 	}
+
 	declared.SetNamespace(live.GetNamespace())
 	declared.SetName(live.GetName())
 	declared.SetOwnerReferences(nil)
@@ -124,6 +130,7 @@ func (a *Applier) abbreviate(live client.Object) client.Object {
 	if !isLonger {
 		return live
 	}
+
 	abbreviated := live.DeepCopyObject().(client.Object)
 	abbreviated.GetAnnotations()[a.Abbreviated] = head
 	return abbreviated

@@ -14,6 +14,7 @@ func AnnotationBytes(child client.Object, recordKey string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("failed to encode: %w", err)
 	}
+
 	size := len(recordKey) + len(record)
 	for key, value := range child.GetAnnotations() {
 		size += len(key) + len(value)

@@ -62,6 +62,7 @@ func within(raw []byte, maxDepth, maxValues int) error {
 	if len(raw) > MaxBytes {
 		return fmt.Errorf("it has %d bytes, the limit is %d", len(raw), MaxBytes)
 	}
+
 	depth, values, inText := 0, 1, false
 	for i := 0; i < len(raw); i++ {
 		switch char := raw[i]; {
@@ -84,6 +85,7 @@ func within(raw []byte, maxDepth, maxValues int) error {
 			return fmt.Errorf("it has more than %d values", maxValues)
 		}
 	}
+
 	return nil
 }
 
@@ -93,6 +95,7 @@ func Read(raw []byte) (map[string]any, error) {
 	if err := JSON(raw); err != nil {
 		return nil, err
 	}
+
 	var object map[string]any
 	faults, err := kjson.UnmarshalStrict(raw, &object)
 	if err == nil {

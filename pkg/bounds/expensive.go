@@ -62,6 +62,7 @@ func isExpensive(token []byte) bool {
 			exponent = i
 		}
 	}
+
 	const longest = len("e99")
 	return len(token) > min(len(trimmed), MaxQuantityLength) || exponent >= 0 && len(trimmed)-exponent > longest
 }

@@ -33,15 +33,18 @@ func ReadReview(body []byte) (Review, error) {
 	if text := bytes.TrimLeft(body, jsonSpace); len(text) == 0 || text[0] != '{' {
 		return Review{}, errors.New("it is not a JSON object")
 	}
+
 	s := splitter{body: body, values: 1}
 	for s.at = 0; s.at < len(body); s.at++ {
 		if err := s.step(); err != nil {
 			return Review{}, err
 		}
 	}
+
 	if s.depth != 0 {
 		return Review{}, errors.New("it is truncated")
 	}
+
 	s.out.Envelope = append(s.out.Envelope, body[s.copied:]...)
 	return s.out, nil
 }
@@ -89,16 +92,19 @@ func (s *splitter) step() error {
 		}
 		s.count()
 	}
+
 	most := MaxDepth
 	if s.object != nil {
 		most = maxStoredDepth
 	}
+
 	switch {
 	case s.depth > most:
 		return fmt.Errorf("it is nested more than %d levels deep", most)
 	case s.values > MaxValues:
 		return fmt.Errorf("it has more than %d values outside of its objects", MaxValues)
 	}
+
 	return nil
 }
 
@@ -131,10 +137,12 @@ func (s *splitter) endObject() {
 	if s.object == nil {
 		return
 	}
+
 	*s.object = bytes.Trim(s.body[s.start:s.at], jsonSpace)
 	if string(*s.object) == "null" {
 		*s.object = nil
 	}
+
 	s.out.Envelope = append(append(s.out.Envelope, s.body[s.copied:s.start]...), "null"...)
 	s.copied, s.object = s.at, nil
 }

@@ -58,17 +58,20 @@ func Verify(certificate *tls.Certificate, ca []byte, hosts []string, now time.Ti
 	if !authorities.AppendCertsFromPEM(ca) {
 		return errors.New("it has no CA")
 	}
+
 	for _, der := range certificate.Certificate[1:] {
 		if intermediate, err := x509.ParseCertificate(der); err == nil {
 			between.AddCert(intermediate)
 		}
 	}
+
 	for _, host := range hosts {
 		options := x509.VerifyOptions{Roots: authorities, Intermediates: between, DNSName: host, CurrentTime: now}
 		if _, err := certificate.Leaf.Verify(options); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -33,12 +33,14 @@ func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 			BasicConstraintsValid: true,
 		}
 	}
+
 	authority := template(hosts[0] + "-ca")
 	authority.IsCA, authority.KeyUsage = true, authority.KeyUsage|x509.KeyUsageCertSign
 	ca, caKey, err := sign(authority, nil, nil)
 	if err != nil {
 		return nil, err
 	}
+
 	leaf := template(hosts[0])
 	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, host := range hosts {
@@ -48,6 +50,7 @@ func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 			leaf.DNSNames = append(leaf.DNSNames, host)
 		}
 	}
+
 	certificate, key, err := sign(leaf, ca, caKey)
 	if err != nil {
 		return nil, err
@@ -59,6 +62,7 @@ func New(hosts []string, lifetime time.Duration) (map[string][]byte, error) {
 	if err := errors.Join(err, caErr, keyErr); err != nil {
 		return nil, fmt.Errorf("failed to encode a certificate: %w", err)
 	}
+
 	return map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: private, CAKey: trusted}, nil
 }
 
@@ -71,13 +75,16 @@ func sign(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x50
 	if parent == nil {
 		parent, parentKey = template, key
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to create a certificate: %w", err)
 	}
+
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to read a new certificate: %w", err)
 	}
+
 	return certificate, key, nil
 }

@@ -28,6 +28,7 @@ func By(err error) string {
 	if !errors.As(err, &status) {
 		return ""
 	}
+
 	message := status.Status().Message
 	if found := byWebhook.FindStringSubmatch(message); found != nil {
 		return fmt.Sprintf("admission webhook %q", found[1])

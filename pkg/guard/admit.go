@@ -35,16 +35,20 @@ func (g *Guard) admit(ctx context.Context, request admission.Request) admission.
 	if request.Name != g.options.CRD || bundle == nil || g.options.wrote(request) {
 		return admission.Allowed("")
 	}
+
 	crd, err := readConversion(request.Object.Raw, g.options.ConvertedVersion)
 	if err != nil {
 		log.FromContext(ctx).Info("Did not change a write of the CRD", "reason", err)
 		return admission.Allowed("")
 	}
+
 	want := g.options.restoreConversion(crd, *bundle, time.Now())
 	if want == nil {
 		return admission.Allowed("")
 	}
+
 	log.FromContext(ctx).Info("Added the working conversion to a write of the CRD", "user", request.UserInfo.Username)
+
 	// The patch changes no other field, including fields of later versions of Kubernetes.
 	return admission.Patched("the conversion of a running operator", jsonpatch.NewOperation("add", "/spec/conversion", want))
 }
@@ -55,18 +59,22 @@ func readConversion(raw []byte, convertedVersion string) (*apiextensionsv1.Custo
 	if err := bounds.Stored(raw); err != nil {
 		return nil, err
 	}
+
 	type version struct {
 		Name string `json:"name"`
 	}
+
 	var written struct {
 		Spec struct {
 			Versions   []version                                 `json:"versions"`
 			Conversion *apiextensionsv1.CustomResourceConversion `json:"conversion"`
 		} `json:"spec"`
 	}
+
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &written); err != nil {
 		return nil, fmt.Errorf("failed to read it: %w", err)
 	}
+
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Spec.Conversion = written.Spec.Conversion
 	if len(conversionCA(crd)) > maxBundleBytes {
@@ -75,6 +83,7 @@ func readConversion(raw []byte, convertedVersion string) (*apiextensionsv1.Custo
 	if slices.Contains(written.Spec.Versions, version{convertedVersion}) {
 		crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: convertedVersion}}
 	}
+
 	return crd, nil
 }
 

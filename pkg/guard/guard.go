@@ -90,10 +90,12 @@ func New(config *rest.Config, options Options) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to create the guard's cache: %w", err)
 	}
+
 	writer, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("failed to create the guard's client: %w", err)
 	}
+
 	g := newGuard(options, watched, writer)
 	g.cache = watched
 	return g, nil
@@ -131,21 +133,25 @@ func (g *Guard) Start(ctx context.Context) error {
 			queue.Add(task)
 		}
 	}
+
 	for kind := range g.options.watched() {
 		informer, err := g.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("failed to watch %T: %w", kind, err)
 		}
+
 		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, object any) { wake(object) }, DeleteFunc: wake}
 		if _, err := informer.AddEventHandler(handler); err != nil {
 			return fmt.Errorf("failed to watch %T: %w", kind, err)
 		}
 	}
+
 	ended := make(chan error, 1)
 	go func() { ended <- g.cache.Start(ctx) }()
 	if !g.cache.WaitForCacheSync(ctx) {
 		return <-ended
 	}
+
 	stop := context.AfterFunc(ctx, queue.ShutDown)
 	defer stop()
 	wake(nil)
@@ -157,12 +163,14 @@ func (g *Guard) Start(ctx context.Context) error {
 				if shutdown {
 					return
 				}
+
 				requeueAfter, err := tasks[task](ctx)
 				retry(ctx, queue, task, requeueAfter, err)
 				queue.Done(task)
 			}
 		})
 	}
+
 	workers.Wait()
 	return <-ended
 }
@@ -192,11 +200,13 @@ func (o Options) watched() map[client.Object]cache.ByObject {
 	named := func(name string) cache.ByObject {
 		return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
 	}
+
 	mutating, validating := named(o.Mutating), named(o.Validating)
 	if o.OLM {
 		mutating = cache.ByObject{Transform: o.Endpoint.ownWebhooks}
 		validating = mutating
 	}
+
 	objects := map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {Namespaces: map[string]cache.Config{o.Namespace: {FieldSelector: named(o.Secret).Field}}},
 		&admissionregistrationv1.MutatingWebhookConfiguration{}:   mutating,
@@ -248,5 +258,6 @@ func (g *Guard) reconcile(ctx context.Context) (time.Duration, error) {
 			requeueAfter = renewalOfOthers
 		}
 	}
+
 	return requeueAfter, nil
 }

@@ -48,9 +48,11 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 			return err
 		}
 	}
+
 	if g.options.OLM {
 		return nil
 	}
+
 	restoreAll := func(name string, configuration client.Object) error {
 		err := g.change(ctx, name, configuration, RestoredWebhooks, func() (changed bool) {
 			for _, config := range clientConfigs(configuration) {
@@ -63,6 +65,7 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 		})
 		return client.IgnoreNotFound(err)
 	}
+
 	// The conversion must not wait for configurations that are missing, which blocks no write.
 	return errors.Join(
 		restoreAll(g.options.Mutating, &admissionregistrationv1.MutatingWebhookConfiguration{}),
@@ -77,10 +80,12 @@ func (g *Guard) restoreCRD(ctx context.Context, ca []byte) error {
 		if want == nil {
 			return false
 		}
+
 		want.Webhook.ClientConfig.CABundle = g.withServing(want.Webhook.ClientConfig.CABundle)
 		crd.Spec.Conversion = want
 		return true
 	})
+
 	if bundle := conversionCA(crd); err == nil && bundle != nil {
 		g.trusted.Store(&bundle)
 	}
@@ -108,6 +113,7 @@ func (g *Guard) change(ctx context.Context, name string, object client.Object, k
 	if err := g.write(func() error { return g.client.Update(ctx, object, client.FieldOwner(g.options.fieldManager())) }); err != nil {
 		return fmt.Errorf("failed to restore %T %s: %w", object, name, err)
 	}
+
 	g.restored(ctx, kind, "Restored the CA or the address of the webhooks", "object", name, "took", time.Since(began).String())
 	return nil
 }

@@ -44,11 +44,13 @@ func (g *Guard) certificateIn(ctx context.Context, secret *corev1.Secret) (*serv
 	if err := g.reader.Get(ctx, client.ObjectKey{Name: g.options.CRD}, crd); err != nil {
 		return nil, fmt.Errorf("failed to read the CA of Secret %s in CustomResourceDefinition %s: %w", secret.Name, g.options.CRD, err)
 	}
+
 	for _, ca := range [][]byte{conversionCA(crd), g.servingCA()} {
 		if certificates.Verify(certificate, ca, g.options.Endpoint.hosts()[:1], time.Now()) == nil {
 			return &served{certificate, ca}, nil
 		}
 	}
+
 	return nil, fmt.Errorf("waiting for the CA of Secret %s, in its ca.crt or in spec.conversion of CustomResourceDefinition %s",
 		secret.Name, g.options.CRD)
 }
@@ -81,9 +83,11 @@ func (g *Guard) secret(ctx context.Context) (*corev1.Secret, error) {
 		certificate, _ := certificates.Load(secret.Data) // Renew has read it
 		reason = certificates.Outdated(certificate.Leaf)
 	}
+
 	if reason == nil {
 		return secret, nil
 	}
+
 	return g.issue(ctx, secret, reason)
 }
 
@@ -122,6 +126,7 @@ func (g *Guard) issue(ctx context.Context, secret *corev1.Secret, reason error) 
 	if err := g.write(func() error { return g.client.Create(ctx, secret) }); err != nil {
 		return nil, fmt.Errorf("failed to create Secret %s: %w", secret.Name, err)
 	}
+
 	g.restored(ctx, RestoredCertificate, "Created the certificate of the webhooks", "secret", secret.Name)
 	return secret, nil
 }
@@ -135,17 +140,21 @@ func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 	if slices.ContainsFunc(secret.OwnerReferences, owned) {
 		return nil
 	}
+
 	csv := &metav1.PartialObjectMetadata{TypeMeta: csvKind}
 	if err := g.client.Get(ctx, client.ObjectKey{Namespace: g.options.Namespace, Name: g.options.CSV}, csv); err != nil {
 		return fmt.Errorf("failed to read ClusterServiceVersion %s: %w", g.options.CSV, err)
 	}
+
 	secret.OwnerReferences = append(secret.OwnerReferences, metav1.OwnerReference{
 		APIVersion: csvKind.APIVersion, Kind: csvKind.Kind, Name: csv.Name, UID: csv.UID,
 		BlockOwnerDeletion: ptr.To(false), Controller: ptr.To(false),
 	})
+
 	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
 		return fmt.Errorf("failed to own Secret %s: %w", secret.Name, err)
 	}
+
 	g.restored(ctx, RestoredOwner, "Added the operator's ClusterServiceVersion to the owners of the certificate",
 		"secret", secret.Name, "csv", csv.Name)
 	return nil

@@ -50,6 +50,7 @@ func (g *Guard) serve(ctx context.Context, before, next *served) time.Duration {
 			return left
 		}
 	}
+
 	g.replace(ctx, before, next)
 	g.next = nil
 	return 0
@@ -71,6 +72,7 @@ func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 	if before == nil || err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
+
 	next, err := g.certificateIn(ctx, secret)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("There is no certificate to follow, restoring", "cause", err.Error())
@@ -79,6 +81,7 @@ func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 	if before.Leaf.Equal(next.Leaf) {
 		return 0, nil
 	}
+
 	bundles, err := g.bundles(ctx)
 	if err != nil {
 		return 0, err
@@ -86,6 +89,7 @@ func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 	if slices.ContainsFunc(bundles, func(bundle []byte) bool { return trusts(bundle, next.ca) && !trusts(bundle, before.ca) }) {
 		g.replace(ctx, before, next)
 	}
+
 	return 0, nil
 }
 
@@ -110,10 +114,12 @@ func (g *Guard) bundles(ctx context.Context) (bundles [][]byte, err error) {
 		}
 		return nil
 	}
+
 	for _, list := range lists {
 		if err := errors.Join(g.reader.List(ctx, list), meta.EachListItem(list, add)); err != nil {
 			return nil, fmt.Errorf("failed to read the CAs of the webhooks: %w", err)
 		}
 	}
+
 	return bundles, nil
 }

@@ -47,6 +47,7 @@ func withCA(bundle, ca []byte, now time.Time) []byte {
 			extended = append(extended, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: authority.Raw})...)
 		}
 	}
+
 	return extended
 }
 
@@ -117,6 +118,7 @@ func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClient
 	} else if parsed, err := url.Parse(ptr.Deref(config.URL, "")); err == nil {
 		path = parsed.Path
 	}
+
 	switch {
 	case e.URL != "" && ptr.Deref(config.URL, "") != e.URL+path:
 		config.URL, config.Service = ptr.To(e.URL+path), nil
@@ -129,10 +131,12 @@ func (e Endpoint) restoreAdmission(config *admissionregistrationv1.WebhookClient
 		}
 		changed = true
 	}
+
 	if !trusts(config.CABundle, ca) {
 		config.CABundle = withCA(config.CABundle, ca, now)
 		changed = true
 	}
+
 	return changed
 }
 
@@ -149,6 +153,7 @@ func (o Options) restoreConversion(
 	if !converts {
 		return nil
 	}
+
 	endpoint, path, want := o.Endpoint, o.ConversionPath, apiextensionsv1.WebhookClientConfig{}
 	if endpoint.URL != "" {
 		want.URL = ptr.To(endpoint.URL + path)
@@ -166,6 +171,7 @@ func (o Options) restoreConversion(
 			return nil
 		}
 	}
+
 	want.CABundle = withCA(want.CABundle, ca, now)
 	return &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,

@@ -12,12 +12,14 @@ func readJSON(from io.Reader, each func(raw []byte) error) ([]byte, error) {
 	if err := expect(decoder, '{'); err != nil {
 		return nil, err
 	}
+
 	rest := map[string]json.RawMessage{}
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
 			return nil, err
 		}
+
 		if field, _ := token.(string); field == "items" {
 			err = readItems(decoder, each)
 		} else {
@@ -25,10 +27,12 @@ func readJSON(from io.Reader, each func(raw []byte) error) ([]byte, error) {
 			err = decoder.Decode(&value)
 			rest[field] = value
 		}
+
 		if err != nil {
 			return nil, err
 		}
 	}
+
 	if err := expect(decoder, '}'); err != nil {
 		return nil, err
 	}
@@ -44,6 +48,7 @@ func readItems(decoder *json.Decoder, each func(raw []byte) error) error {
 	if token != json.Delim('[') {
 		return fmt.Errorf("items are %v, not an array", token)
 	}
+
 	var item json.RawMessage
 	for decoder.More() {
 		err := decoder.Decode(&item)
@@ -54,6 +59,7 @@ func readItems(decoder *json.Decoder, each func(raw []byte) error) error {
 			return err
 		}
 	}
+
 	return expect(decoder, ']')
 }
 

@@ -51,13 +51,16 @@ func (l *lister) list(ctx context.Context, options metav1.ListOptions) (runtime.
 		if err != nil {
 			return err
 		}
+
 		object, ok := transformed.(runtime.Object)
 		if !ok {
 			return fmt.Errorf("an item of a list has become a %T", transformed)
 		}
+
 		list.Items = append(list.Items, object)
 		return nil
 	}
+
 	receiver := &items{
 		reset: func() { list.Items = nil },
 		each: func(raw []byte, isJSON bool) error {
@@ -68,6 +71,7 @@ func (l *lister) list(ctx context.Context, options metav1.ListOptions) (runtime.
 			return add(item)
 		},
 	}
+
 	rest, err := l.inner.ListWithContext(context.WithValue(ctx, key{}, receiver), options)
 	if err != nil {
 		l.paged = l.paged || errors.Is(err, errIncomplete)
@@ -76,10 +80,12 @@ func (l *lister) list(ctx context.Context, options metav1.ListOptions) (runtime.
 	if err := meta.EachListItem(rest, add); err != nil { // without the transport
 		return nil, fmt.Errorf("failed to read a list: %w", err)
 	}
+
 	metadata, err := meta.ListAccessor(rest)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the metadata of a list: %w", err)
 	}
+
 	list.ResourceVersion, list.Continue = metadata.GetResourceVersion(), metadata.GetContinue()
 	return list, nil
 }
@@ -89,6 +95,7 @@ func Decode(raw []byte, isJSON bool, into runtime.Object) error {
 	if isJSON {
 		return kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 	}
+
 	message, ok := into.(interface{ Unmarshal(raw []byte) error })
 	if !ok {
 		return fmt.Errorf("a %T has no protocol buffers", into)

@@ -48,11 +48,13 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if receiver == nil {
 		return t.RoundTripper.RoundTrip(request)
 	}
+
 	// A second transport of Wrap would find no items.
 	response, err := t.RoundTripper.RoundTrip(request.WithContext(context.WithValue(request.Context(), key{}, (*items)(nil))))
 	if err != nil || response.StatusCode != http.StatusOK {
 		return response, err
 	}
+
 	defer func() { _ = response.Body.Close() }()
 	receiver.reset()
 	from := bufio.NewReaderSize(response.Body, bufferSize)
@@ -62,9 +64,11 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	} else {
 		rest, err = readJSON(from, func(raw []byte) error { return receiver.each(raw, true) })
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errIncomplete, err)
 	}
+
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
 	return response, nil
 }

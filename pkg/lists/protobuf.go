@@ -32,6 +32,7 @@ func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, erro
 	if string(rest) != prefix {
 		return nil, fmt.Errorf("it starts with %q instead of %q", rest, prefix)
 	}
+
 	hasList := false
 	err := readFields(from, func(number, length uint64) (err error) {
 		var value []byte
@@ -41,12 +42,14 @@ func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, erro
 		} else {
 			value, err = readValue(from, length, nil)
 		}
+
 		rest = appendField(rest, number, value)
 		return err
 	})
 	if err == nil && !hasList {
 		err = io.ErrUnexpectedEOF
 	}
+
 	return rest, err
 }
 
@@ -62,6 +65,7 @@ func readList(from io.Reader, length uint64, each func(raw []byte) error) ([]byt
 		if number == fieldItem {
 			return each(item)
 		}
+
 		rest = appendField(rest, number, item)
 		return nil
 	})
@@ -85,6 +89,7 @@ func readFields(from io.ByteReader, value func(number, length uint64) error) err
 		if err != nil {
 			return err
 		}
+
 		length, err := binary.ReadUvarint(from)
 		if err != nil {
 			return unexpected(err)
@@ -100,6 +105,7 @@ func readValue(from io.Reader, length uint64, buffer []byte) ([]byte, error) {
 	if length > maxItem {
 		return nil, fmt.Errorf("a field has %d bytes", length)
 	}
+
 	value := slices.Grow(buffer[:0], int(length))[:length]
 	_, err := io.ReadFull(from, value)
 	return value, unexpected(err)

@@ -84,7 +84,9 @@ func Connect(opts *Options, logger logr.Logger, userAgent string) (*rest.Config,
 	if err != nil {
 		return nil, fmt.Errorf("failed to find a cluster: %w; run inside one or set KUBECONFIG", err)
 	}
+
 	cfg.QPS, cfg.Burst, cfg.UserAgent = opts.KubeAPIQPS, opts.KubeAPIBurst, userAgent
+
 	// Compression also applies to watches, and costs more than it saves in a cluster's network.
 	cfg.DisableCompression = true
 	cfg.Wrap(lists.Wrap)
@@ -97,6 +99,7 @@ func Connect(opts *Options, logger logr.Logger, userAgent string) (*rest.Config,
 	if _, err := discoveryClient.ServerVersion(); err != nil {
 		return nil, fmt.Errorf("failed to reach the API server %s: %w", cfg.Host, err)
 	}
+
 	return cfg, nil
 }
 
@@ -111,6 +114,7 @@ func New(cfg *rest.Config, c Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	certificate := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: lifecycleGuard.GetCertificate}
 	turns := serving.NewTurns()
 	webhooks := serving.NewWebhooks(opts.WebhookBindAddress, certificate, turns, c.Guard.ConversionPath, webhookLinger)
@@ -126,6 +130,7 @@ func New(cfg *rest.Config, c Config) (*Manager, error) {
 		}
 		return started(request)
 	}
+
 	return &Manager{
 		Manager: mgr, Guard: lifecycleGuard, options: opts, webhooks: webhooks, turns: turns,
 		live: map[string]healthz.Checker{}, ready: map[string]healthz.Checker{"webhooks": serving.Cached(ready)},
@@ -173,6 +178,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	if err := m.addPorts(ctx); err != nil {
 		return err
 	}
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return m.Guard.Start(log.IntoContext(ctx, ctrl.Log)) })
 	group.Go(func() error { return m.Manager.Start(ctx) })

@@ -26,6 +26,7 @@ func (m *Manager) addPorts(ctx context.Context) error {
 		}
 		ports = append(ports, port)
 	}
+
 	for _, port := range ports {
 		port.Turns = m.turns
 		server, err := port.Listen(ctx)
@@ -36,6 +37,7 @@ func (m *Manager) addPorts(ctx context.Context) error {
 			return fmt.Errorf("failed to add the server of %s: %w", port.Name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -44,10 +46,12 @@ func (m *Manager) metricsPort(ctx context.Context) (serving.Port, error) {
 	if err != nil {
 		return serving.Port{}, err
 	}
+
 	provided, err := filters.WithAuthenticationAndAuthorization(m.GetConfig(), m.GetHTTPClient())
 	if err != nil {
 		return serving.Port{}, fmt.Errorf("failed to authenticate requests of metrics: %w", err)
 	}
+
 	filter := func(next http.Handler) (http.Handler, error) { return provided(ctrl.Log.WithName("metrics"), next) }
 	handler, err := serving.NewMetrics(filter, promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
 	return serving.Port{Name: "metrics", Address: m.options.MetricsBindAddress, TLS: config, Handler: handler}, err

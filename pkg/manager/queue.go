@@ -95,6 +95,7 @@ func (q *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcil
 		if asked == 0 || asked == handler.LowPriority {
 			priority -= q.steps(request.Namespace)
 		}
+
 		opts.Priority = &priority
 		q.PriorityQueue.AddWithOpts(opts, request)
 	}
@@ -108,6 +109,7 @@ func (q *fairQueue) steps(namespace string) int {
 	if len(q.demands) >= maxDemands {
 		maps.DeleteFunc(q.demands, func(_ string, d demand) bool { return d.left(now) < 1 })
 	}
+
 	amount := q.demands[namespace].left(now) + 1
 	q.demands[namespace] = demand{amount, now}
 	return int(math.Log2(max(amount/freeShare, 1)))

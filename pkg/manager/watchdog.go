@@ -47,6 +47,7 @@ func (w *Watchdog) Watch(inner reconcile.Reconciler) reconcile.Reconciler {
 			delete(w.running, request)
 			w.ended = time.Now()
 		}()
+
 		return inner.Reconcile(ctx, request)
 	})
 }
@@ -60,6 +61,7 @@ func (w *Watchdog) Check(*http.Request) error {
 			return fmt.Errorf("reconcile of %s has not ended for %s", request, age.Round(time.Second))
 		}
 	}
+
 	idle := w.idle()
 	w.mu.Unlock()
 
@@ -69,6 +71,7 @@ func (w *Watchdog) Check(*http.Request) error {
 	if waiting := w.waiting(); waiting > 0 {
 		return fmt.Errorf("%d objects wait, and no reconcile has ended for %s", waiting, idle.Round(time.Second))
 	}
+
 	return nil
 }
 

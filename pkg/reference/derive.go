@@ -39,19 +39,23 @@ func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object clie
 	case version == "":
 		return none, false, nil
 	}
+
 	if known, found := t.known(key, version, cacheKey); found {
 		return known.(T), true, nil
 	}
+
 	// Concurrent calls with the same key share one derivation.
 	concluded, err, _ := t.flights.Do(flight(key, version, cacheKey), func() (any, error) {
 		if known, found := t.known(key, version, cacheKey); found {
 			return known, nil
 		}
+
 		if isKnown {
 			if found, err := t.Read(ctx, object); err != nil || !found {
 				return nil, err
 			}
 		}
+
 		value := derive()
 		t.remember(key, object.GetResourceVersion(), cacheKey, value)
 		return value, nil
@@ -59,6 +63,7 @@ func Derive[T any](ctx context.Context, t *Tracker, cacheKey string, object clie
 	if err != nil || concluded == nil {
 		return none, false, err
 	}
+
 	return concluded.(T), true, nil
 }
 
@@ -76,6 +81,7 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(kept).Elem())
 		return true, nil
 	}
+
 	shared, err, _ := t.flights.Do(flight(key, version, "read"), func() (any, error) {
 		// A canceled caller must not cancel the read for the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
@@ -95,6 +101,7 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 	if shared != any(object) {
 		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(shared).Elem())
 	}
+
 	return true, nil
 }
 
@@ -111,6 +118,7 @@ func (t *Tracker) known(key types.NamespacedName, version, cacheKey string) (any
 	if known.resourceVersion != version {
 		return nil, false
 	}
+
 	value, found := known.values[cacheKey]
 	return value, found
 }
@@ -122,10 +130,12 @@ func (t *Tracker) remember(key types.NamespacedName, version, cacheKey string, v
 	if current, isKnown := t.current(key); len(t.informers) == 0 || isKnown && current == "" {
 		return
 	}
+
 	known := t.derived[key]
 	if known.resourceVersion != version || len(known.values) >= maxValues {
 		known = derived{resourceVersion: version, values: map[string]any{}}
 	}
+
 	known.values[cacheKey] = value
 	t.derived[key] = known
 }
@@ -138,5 +148,6 @@ func (t *Tracker) forget(key types.NamespacedName) {
 	if t.derived[key].resourceVersion != version {
 		delete(t.derived, key)
 	}
+
 	t.recent.forget(key, version)
 }

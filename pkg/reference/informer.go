@@ -39,6 +39,7 @@ func identify(object any) (any, error) {
 	case *identity, cache.DeletedFinalStateUnknown:
 		return object, nil
 	}
+
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the metadata of a %T: %w", object, err)
@@ -59,10 +60,12 @@ func newInformer(
 			return objects.Watch(ctx, options)
 		},
 	})
+
 	decode := func(raw []byte, isJSON bool) (runtime.Object, error) {
 		out := &metav1.PartialObjectMetadata{}
 		return out, lists.Decode(raw, isJSON, out)
 	}
+
 	settled := func() bool { return true }
 	permitted := permissions.Add(lists.NewListWatch(source, decode, identify), namespace, resource.Resource, settled)
 	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, watcher),

@@ -35,6 +35,7 @@ func (r *recent) get(key types.NamespacedName, version string) client.Object {
 	if at < 0 || r.kept[at].GetResourceVersion() != version {
 		return nil
 	}
+
 	object := r.kept[at]
 	r.kept = append(slices.Delete(r.kept, at, at+1), object)
 	return object
@@ -46,6 +47,7 @@ func (r *recent) put(object client.Object) {
 	if !ok || entered.Size() > r.limit {
 		return
 	}
+
 	r.forget(client.ObjectKeyFromObject(object), "")
 
 	r.mu.Lock()

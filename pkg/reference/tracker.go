@@ -65,6 +65,7 @@ func NewTrackers(
 	if err != nil {
 		return nil, nil, fmt.Errorf("failed to create the metadata client: %w", err)
 	}
+
 	core := corev1.SchemeGroupVersion
 	configMaps = NewTracker(watcher, core.WithResource("configmaps"), reader, permissions, namespaces...)
 	configMaps.recent.limit = keptBytes
@@ -126,6 +127,7 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 				t.changed(ctx, types.NamespacedName(key), queue, priority)
 			}
 		}
+
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, isInInitialList bool) {
 				priority := 0
@@ -144,6 +146,7 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 		if err != nil {
 			return fmt.Errorf("failed to watch %s: %w", t.resource.Resource, err)
 		}
+
 		go func() {
 			t.after(ctx)
 			go informer.RunWithContext(ctx)

@@ -46,6 +46,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the Content-Type must be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
+
 	request, err := h.read(r)
 	if err != nil {
 		logger.V(1).Info("Rejected an AdmissionReview", "reason", err)
@@ -75,32 +76,38 @@ func (h handler) read(r *http.Request) (admission.Request, error) {
 	if r.ContentLength < 0 || r.ContentLength > bounds.MaxReviewBytes {
 		return admission.Request{}, fmt.Errorf("its length is unknown or more than %d bytes", bounds.MaxReviewBytes)
 	}
+
 	body := make([]byte, r.ContentLength)
 	if _, err := io.ReadFull(r.Body, body); err != nil {
 		return admission.Request{}, err
 	}
+
 	r.Body = http.NoBody // so that the body is not in memory twice
 
 	parts, err := bounds.ReadReview(body)
 	if err != nil {
 		return admission.Request{}, err
 	}
+
 	for _, raw := range [][]byte{parts.Object, parts.OldObject} {
 		if err := h.object(raw); err != nil {
 			return admission.Request{}, fmt.Errorf("the object: %w", err)
 		}
 	}
+
 	// This is not the type of the API, because a request needs no space for the response.
 	var review struct {
 		metav1.TypeMeta
 		Request *admissionv1.AdmissionRequest `json:"request"`
 	}
+
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(parts.Envelope, &review); err != nil {
 		return admission.Request{}, err
 	}
 	if review.TypeMeta != typeMeta || review.Request == nil {
 		return admission.Request{}, errors.New("it is not in version admission.k8s.io/v1, or has no request")
 	}
+
 	review.Request.Object.Raw, review.Request.OldObject.Raw = parts.Object, parts.OldObject
 	return admission.Request{AdmissionRequest: *review.Request}, nil
 }

@@ -62,12 +62,14 @@ func (l *lane) acquire(ctx context.Context, host string, weight int64) (release 
 	if err := first.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
+
 	defer first.Release(1)
 	l.waiting.Add(1)
 	defer l.waiting.Add(-1)
 	if err := l.memory.Acquire(ctx, weight); err != nil {
 		return nil, err
 	}
+
 	return func() { l.memory.Release(weight) }, nil
 }
 

@@ -64,6 +64,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		entered, replaced := l.enter(accepted)
 		if replaced != nil {
 			replaced.abort()
@@ -71,6 +72,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if entered != nil {
 			return entered, nil
 		}
+
 		l.refuse(accepted)
 	}
 }
@@ -123,6 +125,7 @@ func (l *listener) replacedBy(from *address, ownOnly bool) (longest *connection)
 	for _, c := range l.open {
 		c.from.idle = 0
 	}
+
 	for _, c := range l.open {
 		if !c.busy {
 			c.from.idle++
@@ -138,6 +141,7 @@ func (l *listener) replacedBy(from *address, ownOnly bool) (longest *connection)
 			longest = c
 		}
 	}
+
 	if longest == nil || time.Since(longest.since) >= replaceable {
 		return longest
 	}
@@ -176,10 +180,12 @@ func (c *connection) takeTurn(turns *Turns) error {
 	if c.turn.Load() != nil {
 		return nil
 	}
+
 	end, err := turns.take(c.context, c.from.host)
 	if err != nil {
 		return err
 	}
+
 	c.turn.Store(&end)
 	if c.context.Err() != nil {
 		c.endTurn()
@@ -204,6 +210,7 @@ func (c *connection) note(busy bool) {
 	if c == nil {
 		return
 	}
+
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.busy, c.since = busy, time.Now()

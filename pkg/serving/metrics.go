@@ -48,6 +48,7 @@ func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Ha
 		perAddress: untrusted.NewRates(addressRate, addressBurst, rememberedAddresses, addressKnown),
 		strangers:  rate.NewLimiter(strangersRate, strangersBurst), atOnce: semaphore.NewWeighted(strangersAtOnce),
 	}
+
 	filtered, err := filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit.known.Add(r.Context().Value(tokenKey{}), true, tokenKnown)
 		limit.known.Add(hostOf(r.RemoteAddr), true, addressKnown)
@@ -56,6 +57,7 @@ func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Ha
 	if err != nil {
 		return nil, fmt.Errorf("failed to create the filter of the metrics: %w", err)
 	}
+
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", whileBusy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The authenticator removes the header of a token that it accepts.
@@ -66,9 +68,11 @@ func NewMetrics(filter func(http.Handler) (http.Handler, error), metrics http.Ha
 			refuse(w, "too many requests with unknown tokens; try again later")
 			return
 		}
+
 		EndTurn(r.Context()) // for the API server's TokenReview
 		filtered.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenKey{}, token)))
 	})))
+
 	return mux, nil
 }
 
@@ -81,6 +85,7 @@ func (l *authLimit) acquire(r *http.Request, token [sha256.Size]byte) (release f
 	if _, known := l.known.Get(token); known {
 		return release, true
 	}
+
 	host := hostOf(r.RemoteAddr)
 	if !l.perAddress.Allow(host) {
 		return release, false
@@ -91,6 +96,7 @@ func (l *authLimit) acquire(r *http.Request, token [sha256.Size]byte) (release f
 	if !l.atOnce.TryAcquire(1) {
 		return release, false
 	}
+
 	return func() { l.atOnce.Release(1) }, l.strangers.Allow()
 }
 
@@ -112,10 +118,12 @@ func MetricsTLS(ctx context.Context, dir string) (*tls.Config, error) {
 			return nil, fmt.Errorf("failed to read the certificate for the metrics: %w", err)
 		}
 	}
+
 	data, err := certificates.New([]string{"localhost", "127.0.0.1"}, certificates.Lifetime)
 	if err != nil {
 		return nil, fmt.Errorf("failed to create a certificate for the metrics: %w", err)
 	}
+
 	own, err := certificates.Load(data)
 	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }}, err
 }

@@ -60,6 +60,7 @@ func (p Port) server(listener net.Listener) *manager.Server {
 		config.MinVersion, config.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
 		listener = tls.NewListener(listener, config)
 	}
+
 	inTurn := func(w http.ResponseWriter, r *http.Request) { p.Turns.serve(p.Handler, w, r) }
 	protocols, timeout, logger := &http.Protocols{}, drain, ctrl.Log.WithName(p.Name)
 	protocols.SetHTTP1(true)
@@ -93,6 +94,7 @@ func takeTurns(config *tls.Config, turns *Turns) *tls.Config {
 		}
 		return certificate(hello)
 	}
+
 	return config
 }
 

@@ -36,6 +36,7 @@ func Cached(check healthz.Checker) healthz.Checker {
 			result = check(r.WithContext(ctx))
 			until = time.Now().Add(checkValid)
 		}
+
 		return result
 	}
 }

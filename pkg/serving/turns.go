@@ -74,11 +74,13 @@ func (t *Turns) take(ctx context.Context, host string) (end func(), err error) {
 	if len(own.waiting) == 0 {
 		own.tag = max(own.tag, t.virtual-credit)
 	}
+
 	if !t.taken {
 		t.taken, t.virtual = true, max(t.virtual, own.tag)
 		t.mu.Unlock()
 		return t.begin(own), nil
 	}
+
 	ready := make(chan struct{})
 	own.waiting = append(own.waiting, ready)
 	t.waiting[own] = struct{}{}
@@ -91,6 +93,7 @@ func (t *Turns) take(ctx context.Context, host string) (end func(), err error) {
 		return t.begin(own), nil
 	case <-ctx.Done():
 	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.Index(own.waiting, ready); i >= 0 {
@@ -98,6 +101,7 @@ func (t *Turns) take(ctx context.Context, host string) (end func(), err error) {
 	} else {
 		t.next() // the turn started at the same moment
 	}
+
 	return nil, ctx.Err()
 }
 
@@ -115,6 +119,7 @@ func (t *Turns) begin(own *client) (end func()) {
 		t.mu.Unlock()
 		pass()
 	}
+
 	timer := time.AfterFunc(longestTurn, count)
 	return sync.OnceFunc(func() {
 		timer.Stop()
@@ -136,6 +141,7 @@ func (t *Turns) pass() {
 		t.next()
 		return
 	}
+
 	t.sincePause = 0
 	time.AfterFunc(pause, func() {
 		t.mu.Lock()
@@ -149,6 +155,7 @@ func (t *Turns) next() {
 	if t.taken = len(t.waiting) > 0; !t.taken {
 		return
 	}
+
 	t.passed++
 	round := t.passed%roundEvery == 0
 	first := slices.MinFunc(slices.Collect(maps.Keys(t.waiting)), func(a, b *client) int {
@@ -160,6 +167,7 @@ func (t *Turns) next() {
 	if round {
 		first.last = t.passed
 	}
+
 	t.virtual = max(t.virtual, first.tag)
 	close(first.waiting[0])
 	t.remove(first, 0)
@@ -180,6 +188,7 @@ func (t *Turns) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 		refuse(w, "too many requests are being answered; try again later")
 		return
 	}
+
 	defer end()
 	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), turnKey{}, end)))
 }

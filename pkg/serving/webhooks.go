@@ -60,6 +60,7 @@ func NewWebhooks(address string, config *tls.Config, turns *Turns, conversionPat
 		conversion:     newLane(2*residentConversion, slow),
 		ended:          make(chan error, 1),
 	}
+
 	s.port = Port{Name: "webhook", Address: address, TLS: config, Turns: turns, Handler: s.closeWhileItLingers(mux)}
 	return s
 }
@@ -94,11 +95,13 @@ func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64
 			http.Error(w, "the request needs a Content-Length", http.StatusLengthRequired)
 			return
 		}
+
 		if r.ContentLength > longest {
 			http.Error(w, fmt.Sprintf("the body has %d bytes, the limit is %d; list fewer objects at a time (limit)",
 				r.ContentLength, longest), http.StatusRequestEntityTooLarge)
 			return
 		}
+
 		EndTurn(r.Context())
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 		first := make([]byte, min(r.ContentLength, small))
@@ -106,15 +109,18 @@ func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64
 			http.Error(w, "failed to read the body: "+err.Error(), http.StatusRequestTimeout)
 			return
 		}
+
 		into, weight := large, min(max(r.ContentLength*decoded, leastDecoded), resident)
 		if r.ContentLength <= small {
 			into = s.small
 		}
+
 		release, err := into.acquire(r.Context(), hostOf(r.RemoteAddr), weight)
 		if err != nil {
 			refuse(w, "too many reviews are being answered; try again later")
 			return
 		}
+
 		defer release()
 		into.serve(next, w, r, first)
 	})
@@ -126,6 +132,7 @@ func (s *Webhooks) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { s.ended <- errors.Join(server.Start(serving), server.Server.Close()) }()
 	select {

@@ -69,10 +69,12 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	if err != nil {
 		return fmt.Errorf("failed to make the %s: %w", manifestKind, err)
 	}
+
 	// The previous leader may have created it already.
 	if err := r.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("failed to create the %s: %w", manifestKind, err)
 	}
+
 	log.FromContext(ctx).Info("Asked the control plane to migrate the stored objects", "api", s.migrator.GroupVersion().String())
 	return nil
 }
@@ -84,19 +86,23 @@ func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	if !m.is(conditionRunning) || over || m.object.GroupVersionKind().Group == kubeMigratorGroup || !r.nudges.due(m.object.GetUID(), now) {
 		return nil
 	}
+
 	// Only a change after the resource version that the migrator first records wakes it.
 	since, _, _ := unstructured.NestedString(m.object.Object, "status", "resourceVersion")
 	if since == "" && now.Sub(m.object.GetCreationTimestamp().Time) < nudgeInterval {
 		return nil
 	}
+
 	r.nudges.done(now)
 	if since != "" {
 		r.wake(ctx)
 	}
+
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, nudgeAnnotation, now.UTC().Format(time.RFC3339))
 	if err := r.Client.Patch(ctx, m.object, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("failed to have the control plane look at the %s: %w", manifestKind, err)
 	}
+
 	return nil
 }
 
@@ -122,6 +128,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 		if err == nil {
 			return
 		}
+
 		// The operator can lack the permission in one namespace.
 		log.FromContext(ctx).V(1).Info("No object could be written to wake the control plane", "why", err.Error())
 	}
@@ -132,6 +139,7 @@ func (r *Reconciler) remove(ctx context.Context, s *situation) error {
 	if s.migration == nil {
 		return nil
 	}
+
 	uid := s.migration.object.GetUID()
 	err := r.Client.Delete(ctx, s.migration.object, client.Preconditions{UID: &uid})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {

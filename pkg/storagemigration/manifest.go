@@ -31,6 +31,7 @@ func Load(file, crd string) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the storage migration: %w", err)
 	}
+
 	object := &unstructured.Unstructured{}
 	if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
 		return nil, fmt.Errorf("failed to read the storage migration in %s: %w", file, err)
@@ -46,6 +47,7 @@ func Load(file, crd string) (*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
 		}
 	}
+
 	return object, nil
 }
 
@@ -59,6 +61,7 @@ func forCRD(
 	object.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
 	}})
+
 	if api.Group != kubeMigratorGroup {
 		return object, nil
 	}

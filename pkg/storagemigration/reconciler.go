@@ -98,6 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
 	}
+
 	next := decide(s, time.Now())
 	log.FromContext(ctx).V(1).Info("Looked at the storage", "next", next, "storedVersions", s.crd.Status.StoredVersions)
 
@@ -112,6 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		log.FromContext(ctx).Info("Trying again to tell OLM", "reason", report.Error())
 		requeueAfter = cmp.Or(requeueAfter, conditionRetry)
 	}
+
 	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }
 
@@ -124,14 +126,17 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	if generation := string(crd.UID) + "/" + generationOf(crd); generation != r.generation {
 		r.generation, r.since, r.ownRewrite = generation, time.Now(), rewriteProgress{}
 	}
+
 	s := &situation{crd: crd, settledFor: time.Since(r.since), target: r.Target.Version, unverified: !r.began.IsZero()}
 	if storedVersion(crd) != s.target || r.settled && s.pruned() {
 		return s, nil
 	}
+
 	var err error
 	if s.migrator, err = r.api(); err != nil || s.migrator == nil {
 		return s, err
 	}
+
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*s.migrator)
 	err = r.Client.Get(ctx, client.ObjectKey{Name: name}, object)
@@ -141,6 +146,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the %s: %w", manifestKind, err)
 	}
+
 	s.migration, err = newMigration(object)
 	return s, err
 }
@@ -165,6 +171,7 @@ func (r *Reconciler) act(ctx context.Context, s *situation, next action) (time.D
 	case actPrune:
 		return atOnce, r.prune(ctx, s)
 	}
+
 	return 0, nil
 }
 
@@ -176,6 +183,7 @@ func (r *Reconciler) restore(ctx context.Context, s *situation) error {
 			versions = append(versions, name)
 		}
 	}
+
 	log.FromContext(ctx).Info("Taking back what was pruned from status.storedVersions before everything was migrated",
 		"storedVersions", versions)
 	return r.setStoredVersions(ctx, s.crd, versions)
@@ -188,6 +196,7 @@ func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 	if err := rewriter.rewrite(ctx, &r.ownRewrite); err != nil {
 		return r.failed(ctx, s, r.withRemedy(err))
 	}
+
 	failed, reported := r.ownRewrite.failed, r.ownRewrite.reported
 	r.ownRewrite.reported = failed
 	r.Metrics.Unmigrated(len(failed))
@@ -195,6 +204,7 @@ func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 		r.nameRefused(ctx, failed, reported)
 		return r.failed(ctx, s, describe(failed))
 	}
+
 	log.FromContext(ctx).Info("Rewrote the stored objects", "objects", r.ownRewrite.rewritten)
 
 	// Delete the StorageVersionMigration before pruning. If the process ends in between, a failed
@@ -202,6 +212,7 @@ func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 	if err := r.remove(ctx, s); err != nil {
 		return err
 	}
+
 	return r.prune(ctx, s)
 }
 
@@ -236,6 +247,7 @@ func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 			log.FromContext(ctx).Info("The CRD changed during the migration, restarting it")
 			return nil
 		}
+
 		return r.setStoredVersions(ctx, crd, []string{s.target})
 	})
 }

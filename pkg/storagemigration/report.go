@@ -41,6 +41,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, next action) erro
 		}
 		return r.holdOff(ctx, s.target)
 	}
+
 	r.settled = s.pruned()
 	if !r.began.IsZero() {
 		if r.settled {
@@ -50,6 +51,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, next action) erro
 		}
 		r.progress = progress{settled: r.settled, generation: r.generation, since: r.since}
 	}
+
 	r.Metrics.Running(false)
 	r.Metrics.Unmigrated(0)
 	return r.Condition.Set(ctx, metav1.ConditionTrue, ReasonIdle, "no migration is running, the operator may be upgraded")
@@ -75,6 +77,7 @@ func (r *Reconciler) failed(ctx context.Context, s *situation, err error) error 
 	if r.problem == err.Error() {
 		return err
 	}
+
 	r.problem = err.Error()
 	r.event(ctx, s, corev1.EventTypeWarning, ReasonFailed, r.problem)
 	return errors.Join(err, r.holdOff(ctx, s.target))
@@ -86,6 +89,7 @@ func describe(failed []refused) error {
 	for _, f := range failed[:min(len(failed), namedInMessage)] {
 		names = append(names, f.String())
 	}
+
 	more := ""
 	if len(failed) > namedInMessage {
 		more = fmt.Sprintf("; and %d more", len(failed)-namedInMessage)
@@ -99,6 +103,7 @@ func (r *Reconciler) nameRefused(ctx context.Context, failed, reported []refused
 	for _, f := range reported {
 		known.Insert(f.String())
 	}
+
 	unreported := slices.DeleteFunc(slices.Clone(failed), func(f refused) bool { return known.Has(f.String()) })
 	for _, f := range unreported[:min(len(unreported), namedAtOnce)] {
 		log.FromContext(ctx).Error(f.err, "Failed to rewrite an object", "namespace", f.object.Namespace, "name", f.object.Name)

@@ -55,6 +55,7 @@ func (r *rewriter) page(ctx context.Context, limit int64, token string) (*metav1
 		list.SetGroupVersionKind(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
 		return list, r.client.List(ctx, list, &client.ListOptions{Namespace: r.namespace, Limit: limit, Continue: token})
 	}
+
 	list, err := read(token)
 	if renewed := renewedToken(err); renewed != "" {
 		list, err = read(renewed)

@@ -68,6 +68,7 @@ func (r *rewriter) rewrite(ctx context.Context, p *rewriteProgress) error {
 			log.FromContext(ctx).Info("Rewriting objects", "rewritten", p.rewritten, "refused", len(p.failed))
 		}
 	}
+
 	slices.SortFunc(p.failed, func(a, b refused) int { return strings.Compare(a.String(), b.String()) })
 	return nil
 }
@@ -90,6 +91,7 @@ func (r *rewriter) list(ctx context.Context, p *rewriteProgress) error {
 	if err != nil {
 		return err
 	}
+
 	p.todo, p.next, p.listed = page.Items, page.Continue, page.Continue == ""
 	return nil
 }
@@ -101,6 +103,7 @@ func (r *rewriter) each(ctx context.Context, objects []metav1.PartialObjectMetad
 	for i := range objects {
 		writes.Go(func() { errs[i] = r.one(ctx, &objects[i]) })
 	}
+
 	writes.Wait()
 	return errs
 }

@@ -65,9 +65,11 @@ func newMigration(object *unstructured.Unstructured) (*migration, error) {
 			Conditions []metav1.Condition `json:"conditions"`
 		} `json:"status"`
 	}
+
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed); err != nil {
 		return nil, fmt.Errorf("failed to read %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
+
 	m := &migration{object: object, conditions: typed.Status.Conditions, generation: object.GetAnnotations()[generationAnnotation]}
 	if owners := object.GetOwnerReferences(); len(owners) > 0 {
 		m.crd = owners[0].UID

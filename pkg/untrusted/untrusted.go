@@ -31,6 +31,7 @@ func Text(text string) string {
 	if cut {
 		text = strings.ToValidUTF8(text[:maxText], "")
 	}
+
 	quoted := strconv.Quote(text)
 	quoted = quoted[1 : len(quoted)-1]
 	if cut {
@@ -136,5 +137,6 @@ func bounded(keysAndValues []any) []any {
 			out[i] = Text(fmt.Sprint(value))
 		}
 	}
+
 	return out
 }

@@ -40,6 +40,7 @@ func newRestart(c *cli) *cobra.Command {
 the current time, and changes nothing else. This also retries a change that was rolled back.`,
 		Example: "  kubectl nginx restart web --wait",
 	}
+
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		if object.Spec.Paused {
 			return fmt.Errorf("NginxOperator %q is paused, so Pods cannot be restarted. Resume it first: kubectl nginx resume %s",
@@ -50,6 +51,7 @@ the current time, and changes nothing else. This also retries a change that was 
 		}
 		return c.done(ctx, connected, object, "restarted", &waiting)
 	})
+
 	waiting.add(cmd)
 	return cmd
 }
@@ -61,6 +63,7 @@ func newPause(c *cli, pause bool) *cobra.Command {
 		Short: "Stop the operator from changing an instance",
 		Long:  "Stop the operator from changing or restoring the child objects of an instance. It keeps reporting status.",
 	}
+
 	word, unchanged := "paused", "already paused"
 	var value any = true
 	waiting := waitFlags{}
@@ -70,6 +73,7 @@ func newPause(c *cli, pause bool) *cobra.Command {
 		cmd.Long = "Let the operator apply pending changes of a paused instance, and manage it again."
 		waiting.add(cmd)
 	}
+
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		if object.Spec.Paused == pause {
 			return fmt.Errorf("NginxOperator %q is %s", object.Name, unchanged)
@@ -79,6 +83,7 @@ func newPause(c *cli, pause bool) *cobra.Command {
 		}
 		return c.done(ctx, connected, object, word, &waiting)
 	})
+
 	return cmd
 }
 
@@ -100,6 +105,7 @@ func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.
 	if _, err := fmt.Fprintf(c.Out, "nginxoperator.operator.example.com/%s %s\n", object.Name, word); err != nil || !waiting.wait {
 		return err
 	}
+
 	ready, err := connected.waitUntilReady(ctx, object, waiting.timeout)
 	if err == nil {
 		_, err = fmt.Fprintf(c.Out, "nginxoperator.operator.example.com/%s is ready: %s\n", object.Name, printer.Line(ready))
@@ -130,10 +136,12 @@ func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxO
 				return true, nil
 			}
 		}
+
 		degraded := meta.FindStatusCondition(current.Status.Conditions, v1alpha2.ConditionDegraded)
 		if degraded != nil && degraded.Status == metav1.ConditionTrue {
 			return false, fmt.Errorf("NginxOperator %q is Degraded: %s: %s", object.Name, degraded.Reason, printer.Line(degraded.Message))
 		}
+
 		return false, nil
 	})
 	if err != nil && ctx.Err() != nil { // a canceled request has more than one kind of error

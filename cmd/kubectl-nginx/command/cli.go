@@ -30,6 +30,7 @@ func (c *cli) onInstance(cmd *cobra.Command, do func(ctx context.Context, connec
 		if err != nil {
 			return err
 		}
+
 		object, err := connected.instance(cmd.Context(), args[0])
 		if err != nil {
 			return err
@@ -42,6 +43,7 @@ func (c *cli) completeNames(cmd *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+
 	var names []string
 	connected, err := c.connect(func(string) {})
 	if err == nil {
@@ -50,6 +52,7 @@ func (c *cli) completeNames(cmd *cobra.Command, args []string, _ string) ([]stri
 			return nil
 		})
 	}
+
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -44,10 +44,12 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	case errors.Is(err, errDiffer):
 		return exitDifferences
 	}
+
 	_, _ = fmt.Fprintln(streams.ErrOut, message(err))
 	if cmd.Annotations[comparing] != "" {
 		return exitComparingError
 	}
+
 	return exitError
 }
 
@@ -60,6 +62,7 @@ func newRoot(c *cli) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+
 	root.SetIn(c.In)
 	root.SetOut(c.Out)
 	root.SetErr(c.ErrOut)
@@ -68,6 +71,7 @@ func newRoot(c *cli) *cobra.Command {
 		newStatus(c), newPlan(c), newLogs(c), newConfig(c), newTop(c), newRestart(c), newRollback(c), newPause(c, true), newPause(c, false),
 		newMigrate(c),
 	)
+
 	return root
 }
 
@@ -84,5 +88,6 @@ func message(err error) string {
 	case errors.As(err, &unreachable):
 		return fmt.Sprintf("Unable to connect to the server: %v", unreachable.Err)
 	}
+
 	return fmt.Sprintf("error: %v", err)
 }

@@ -36,10 +36,12 @@ The exit status is that of kubectl diff: 0 if nothing differs, 1 if something di
 an error.`,
 		Example: "  kubectl nginx config web\n  kubectl nginx config web --diff",
 	}
+
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		planner.Client = connected
 		return c.showConfig(ctx, connected, planner, object, differs)
 	})
+
 	cmd.Flags().BoolVar(&differs, "diff", false, "show the difference between the running configuration and the spec")
 	cmd.Flags().StringVar(&planner.DefaultImage, "default-image", "",
 		"the operator's default image, for instances without spec.image; with --diff")
@@ -53,6 +55,7 @@ func (c *cli) showConfig(
 	if err != nil {
 		return err
 	}
+
 	declared, paint := "", printer.Painter{}
 	if differs {
 		paint = printer.PainterOf(c.Out)
@@ -67,20 +70,24 @@ func (c *cli) showConfig(
 		if err := connected.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: name}, configMap); err != nil {
 			return err
 		}
+
 		text, pods := dump(configMap), strings.Join(running[name], ", ")
 		if !differs {
 			text = fmt.Sprintf("# ConfigMap %s, Pods %s\n%s", name, pods, text)
 		} else if text, err = preview.Diff("running in "+pods, text, "declared", declared); err != nil {
 			return err
 		}
+
 		isEqual = isEqual && text == ""
 		if _, err := fmt.Fprint(c.Out, preview.Colored(text, paint)); err != nil {
 			return err
 		}
 	}
+
 	if differs && !isEqual {
 		return errDiffer
 	}
+
 	return nil
 }
 
@@ -90,6 +97,7 @@ func (c *connection) configs(ctx context.Context, object *v1alpha2.NginxOperator
 	if err != nil {
 		return nil, err
 	}
+
 	running := map[string][]string{}
 	for i := range pods {
 		ended := pods[i].Status.Phase == corev1.PodFailed || pods[i].Status.Phase == corev1.PodSucceeded
@@ -97,6 +105,7 @@ func (c *connection) configs(ctx context.Context, object *v1alpha2.NginxOperator
 			running[config] = append(running[config], pods[i].Name)
 		}
 	}
+
 	if len(running) == 0 {
 		return nil, noPods(object.Name)
 	}
@@ -126,10 +135,12 @@ func declaredConfig(ctx context.Context, planner *preview.Planner, object *v1alp
 		return "", fmt.Errorf("cannot apply the spec of NginxOperator %q: %s: %s", object.Name,
 			printer.Line(blockers[0].Reason), printer.Line(blockers[0].Message))
 	}
+
 	for _, child := range children {
 		if configMap, ok := child.(*corev1.ConfigMap); ok && configMap.Data[nginxconf.MainFile] != "" {
 			return dump(configMap), nil
 		}
 	}
+
 	return "", fmt.Errorf("the spec of NginxOperator %q has no configuration", object.Name)
 }

@@ -36,6 +36,7 @@ func (c *cli) connect(warn func(text string)) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	config = rest.CopyConfig(config)
 	config.WarningHandler = &warnings{warn: warn}
 	config.QPS = -1 // the API server's priority and fairness limits the rate
@@ -44,14 +45,17 @@ func (c *cli) connect(warn func(text string)) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	namespace, enforced, err := c.kube.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, err
 	}
+
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
+
 	cluster, err := client.New(config, client.Options{Scheme: scheme.New(), Mapper: mapper})
 	return &connection{cluster, core, namespace, enforced}, err
 }
@@ -88,11 +92,13 @@ func (c *connection) eachInstance(ctx context.Context, which selection, do func(
 	if which.all {
 		namespace = metav1.NamespaceAll
 	}
+
 	pages := pager.New(func(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
 		list := &v1alpha2.NginxOperatorList{}
 		options := &client.ListOptions{Namespace: namespace, Limit: page.Limit, Continue: page.Continue, Raw: &page}
 		return list, c.List(ctx, list, options)
 	})
+
 	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: which.labels}, func(object runtime.Object) error {
 		return do(object.(*v1alpha2.NginxOperator))
 	})

@@ -57,6 +57,7 @@ func (o *output) print(to io.Writer, value any) (bool, error) {
 	case "json":
 		encode = printer.JSON
 	}
+
 	raw, err := encode(value)
 	if err == nil {
 		_, err = to.Write(raw)

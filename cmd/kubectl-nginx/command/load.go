@@ -32,6 +32,7 @@ func sums(loads []Load) []Load {
 		if last := len(sums) - 1; last < 0 || sums[last].Namespace != load.Namespace || sums[last].Name != load.Name {
 			sums = append(sums, Load{Namespace: load.Namespace, Name: load.Name})
 		}
+
 		sum := &sums[len(sums)-1]
 		sum.Pods++
 		sum.RequestsPerSecond += load.RequestsPerSecond
@@ -41,6 +42,7 @@ func sums(loads []Load) []Load {
 		sum.Waiting += load.Waiting
 		sum.Dropped += load.Dropped
 	}
+
 	return sums
 }
 
@@ -48,14 +50,17 @@ func (c *cli) printLoads(loads []Load, format *output) error {
 	list := struct {
 		Items []Load `json:"items"`
 	}{append([]Load{}, loads...)}
+
 	if printed, err := format.print(c.Out, list); printed || len(loads) == 0 {
 		return err
 	}
+
 	table := tabwriter.NewWriter(c.Out, 0, 0, 3, ' ', 0)
 	first := "NAMESPACE\tNAME\tPODS"
 	if loads[0].Pod != "" {
 		first = "POD"
 	}
+
 	_, _ = fmt.Fprintln(table, first+"\tREQUESTS/S\tACTIVE\tREADING\tWRITING\tWAITING\tDROPPED")
 	for _, load := range loads {
 		name := printer.Line(load.Pod)
@@ -65,5 +70,6 @@ func (c *cli) printLoads(loads []Load, format *output) error {
 		_, _ = fmt.Fprintf(table, "%s\t%.1f\t%d\t%d\t%d\t%d\t%d\n",
 			name, load.RequestsPerSecond, load.Active, load.Reading, load.Writing, load.Waiting, load.Dropped)
 	}
+
 	return table.Flush()
 }

@@ -38,9 +38,11 @@ func newLogs(c *cli) *cobra.Command {
 follows the Pods that exist at the start, and merges their lines as they arrive.`,
 		Example: "  kubectl nginx logs web --tail=20\n  kubectl nginx logs web -f",
 	}
+
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		return c.logs(ctx, connected, object, &flags)
 	})
+
 	f := cmd.Flags()
 	f.BoolVarP(&flags.follow, "follow", "f", false, "keep printing new lines")
 	f.BoolVar(&flags.timestamps, "timestamps", false, "print the time of each line")
@@ -81,6 +83,7 @@ func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.
 	if !flags.follow {
 		group.SetLimit(1) // one log after the other
 	}
+
 	errs := make([]error, len(pods))
 	for i := range pods {
 		group.Go(func() error {
@@ -94,6 +97,7 @@ func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.
 			return nil
 		})
 	}
+
 	return errors.Join(append(errs, group.Wait())...)
 }
 
@@ -117,6 +121,7 @@ func copyLines(to io.Writer, from io.ReadCloser, prefix string) (err error) {
 				return err
 			}
 		}
+
 		if errors.Is(errRead, io.EOF) {
 			return nil
 		}

@@ -27,6 +27,7 @@ cluster.`,
 			if err != nil {
 				return err
 			}
+
 			results, err := migrate.From(manifests, name)
 			if err != nil {
 				return err
@@ -40,10 +41,12 @@ cluster.`,
 				}
 				documents = append(documents, document)
 			}
+
 			_, err = c.Out.Write(bytes.Join(documents, []byte("---\n")))
 			return err
 		},
 	}
+
 	from.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", `name of the NginxOperator (default: the name of the workload with the suffix -web)`)
 	return cmd

@@ -37,6 +37,7 @@ an error or if admission rejects an object.`,
 			return c.plan(cmd.Context(), planner, from, &format)
 		},
 	}
+
 	format.add(cmd)
 	from.add(cmd)
 	flags := cmd.Flags()
@@ -54,6 +55,7 @@ func (c *cli) plan(ctx context.Context, planner *preview.Planner, from files, fo
 	if err != nil {
 		return err
 	}
+
 	builder := resource.NewBuilder(c.kube).NamespaceParam(connected.namespace).DefaultNamespace()
 	manifests, err := from.read(builder, connected.enforced)
 	if err != nil {
@@ -77,5 +79,6 @@ func (c *cli) plan(ctx context.Context, planner *preview.Planner, from files, fo
 	if err == nil && plan.Differs() {
 		err = errDiffer
 	}
+
 	return err
 }

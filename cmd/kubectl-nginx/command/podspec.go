@@ -31,6 +31,7 @@ func (p podSpec) spec(live *unstructured.Unstructured) map[string]any {
 			}
 		}
 	}
+
 	if monitoring, isSet := p.fields["monitoring"].(map[string]any); isSet {
 		before, _ := current["monitoring"].(map[string]any)
 		retain(monitoring, before, "podMonitor", "alerts")
@@ -42,9 +43,11 @@ func (p podSpec) spec(live *unstructured.Unstructured) map[string]any {
 			patches = append(patches, patch)
 		}
 	}
+
 	if len(patches) > 0 {
 		p.fields["patches"] = patches
 	}
+
 	return p.fields
 }
 
@@ -65,6 +68,7 @@ func (p podSpec) restorePorts() {
 			port["name"] = fmt.Sprintf("p-%d", number)
 			continue
 		}
+
 		declared := p.service[at]
 		port["name"] = declared.Name
 		if protocol := ptr.Deref(declared.AppProtocol, ""); protocol != "" {
@@ -84,5 +88,6 @@ func listOf(value any) []map[string]any {
 		object, _ := item.(map[string]any)
 		objects = append(objects, object)
 	}
+
 	return objects
 }

@@ -38,9 +38,11 @@ older revisions, use your version control. The command does not change ConfigMap
 the spec references.`,
 		Example: "  kubectl nginx rollback web --dry-run\n  kubectl nginx rollback web --yes --wait",
 	}
+
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		return c.rollback(ctx, connected, object, dryRun, yes, &waiting)
 	})
+
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the change and validate it on the server, without writing it")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	waiting.add(cmd)
@@ -54,11 +56,13 @@ func (c *cli) rollback(
 	if err != nil {
 		return err
 	}
+
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
 	if err := connected.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
 		return err
 	}
+
 	desired := live.DeepCopy() // its resourceVersion makes a concurrent change a conflict
 	desired.Object["spec"] = restored.spec(live)
 	planned := desired.DeepCopy()
@@ -89,6 +93,7 @@ func (c *cli) rollback(
 	if err := connected.Update(ctx, desired, fieldOwner); err != nil {
 		return err
 	}
+
 	object.Generation = desired.GetGeneration()
 	return c.done(ctx, connected, object, "rolled back", waiting)
 }
@@ -107,6 +112,7 @@ func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperato
 	case reference == nil:
 		return restored, alreadyGood(object)
 	}
+
 	stored := &appsv1.ControllerRevision{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: reference.Name}, stored); err != nil {
 		return restored, err
@@ -126,6 +132,7 @@ func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperato
 	if service := operand.ChildOf[*corev1.Service](children); service != nil {
 		restored.service = service.Spec.Ports
 	}
+
 	return restored, nil
 }
 

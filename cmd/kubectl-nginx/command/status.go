@@ -32,6 +32,7 @@ instances, without child objects, Pods, and revisions.`,
 			if err := which.check(args); err != nil {
 				return err
 			}
+
 			connected, err := c.connect(c.warn)
 			if err != nil {
 				return err
@@ -42,6 +43,7 @@ instances, without child objects, Pods, and revisions.`,
 			return c.statusOfAll(cmd.Context(), connected, which)
 		},
 	}
+
 	which.add(cmd)
 	return cmd
 }
@@ -51,6 +53,7 @@ func (c *cli) statusOf(ctx context.Context, connected *connection, name string, 
 	if err != nil {
 		return err
 	}
+
 	children := map[v1alpha2.RelatedObject]client.Object{}
 	for _, related := range object.Status.RelatedObjects {
 		child, err := connected.child(ctx, object, related)
@@ -61,6 +64,7 @@ func (c *cli) statusOf(ctx context.Context, connected *connection, name string, 
 			children[related] = child
 		}
 	}
+
 	pods, err := connected.pods(ctx, object)
 	if err != nil {
 		return err
@@ -70,6 +74,7 @@ func (c *cli) statusOf(ctx context.Context, connected *connection, name string, 
 	if printed, err := format.print(c.Out, report); printed {
 		return err
 	}
+
 	return tree.Render(c.Out, report, printer.PainterOf(c.Out), time.Now())
 }
 
@@ -78,6 +83,7 @@ func (c *cli) statusOfAll(ctx context.Context, connected *connection, which sele
 	list := struct {
 		Items []tree.Report `json:"items"`
 	}{Items: []tree.Report{}}
+
 	isEmpty := true
 	err := connected.eachInstance(ctx, which, func(object *v1alpha2.NginxOperator) error {
 		isEmpty = false
@@ -94,10 +100,12 @@ func (c *cli) statusOfAll(ctx context.Context, connected *connection, which sele
 	if printed, err := which.format.print(c.Out, list); printed || !isEmpty {
 		return err
 	}
+
 	where := " in " + connected.namespace + " namespace."
 	if which.all {
 		where = "."
 	}
+
 	_, err = fmt.Fprintln(c.ErrOut, "No resources found"+where)
 	return err
 }
@@ -109,10 +117,12 @@ func (c *connection) child(ctx context.Context, object *v1alpha2.NginxOperator, 
 	if typed, err := c.Scheme().New(gvk); err == nil && related.Kind != "ConfigMap" {
 		child = typed.(client.Object)
 	}
+
 	child.GetObjectKind().SetGroupVersionKind(gvk)
 	err := c.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: related.Name}, child)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
+
 	return child, err
 }

@@ -60,10 +60,12 @@ The command requires the RBAC permission to get pods/proxy.`,
 			if interval < time.Second || interval > time.Minute {
 				return fmt.Errorf("--interval is %s, must be between 1s and 1m", interval)
 			}
+
 			connected, err := c.connect(c.warn)
 			if err != nil {
 				return err
 			}
+
 			name := strings.Join(args, "") // at most one
 			exporters, err := connected.exporters(cmd.Context(), name, which)
 			if err != nil {
@@ -77,9 +79,11 @@ The command requires the RBAC permission to get pods/proxy.`,
 			if err := c.printLoads(loads, &which.format); err != nil {
 				return err
 			}
+
 			return failed
 		},
 	}
+
 	which.add(cmd)
 	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "time between the two scrapes")
 	return cmd
@@ -93,6 +97,7 @@ func (c *connection) exporters(ctx context.Context, name string, which selection
 		if !defaults.HasExporter(&object.Spec) {
 			return nil
 		}
+
 		isMonitored = true
 		pods, err := c.pods(ctx, object)
 		for i := range pods {
@@ -100,6 +105,7 @@ func (c *connection) exporters(ctx context.Context, name string, which selection
 				exporters = append(exporters, exporter{object, &pods[i], port})
 			}
 		}
+
 		return err
 	}
 
@@ -112,6 +118,7 @@ func (c *connection) exporters(ctx context.Context, name string, which selection
 			err = add(object)
 		}
 	}
+
 	switch {
 	case err != nil || len(exporters) > 0:
 		return exporters, err
@@ -120,6 +127,7 @@ func (c *connection) exporters(ctx context.Context, name string, which selection
 	case !isMonitored:
 		return nil, fmt.Errorf("NginxOperator %q has no exporter. Set spec.monitoring.enabled to true", name)
 	}
+
 	return nil, fmt.Errorf("no exporter of NginxOperator %q is running. For the reason, run: kubectl nginx status %s", name, name)
 }
 
@@ -145,6 +153,7 @@ func (c *connection) loads(ctx context.Context, exporters []exporter, interval t
 		return nil, ctx.Err()
 	case <-time.After(interval):
 	}
+
 	after, errsAfter := c.scrapeAll(ctx, exporters)
 
 	var loads []Load
@@ -155,10 +164,12 @@ func (c *connection) loads(ctx context.Context, exporters []exporter, interval t
 				exporter.pod.Namespace, exporter.pod.Name, err))
 			continue
 		}
+
 		load := loadOf(before[i], after[i])
 		load.Namespace, load.Name, load.Pod = exporter.object.Namespace, exporter.object.Name, exporter.pod.Name
 		loads = append(loads, load)
 	}
+
 	return loads, failed
 }
 
@@ -172,6 +183,7 @@ func (c *connection) scrapeAll(ctx context.Context, exporters []exporter) ([]scr
 			return nil
 		})
 	}
+
 	return scrapes, append(errs, group.Wait())
 }
 
@@ -181,6 +193,7 @@ func (c *connection) scrape(ctx context.Context, from exporter) (_ scrape, err e
 	if err != nil {
 		return scrape{}, err
 	}
+
 	defer func() { err = errors.Join(err, body.Close()) }()
 	return parse(io.LimitReader(body, maxMetrics))
 }
@@ -193,15 +206,18 @@ func parse(from io.Reader) (scrape, error) {
 	if err != nil {
 		return scrape{}, err
 	}
+
 	values := map[string]float64{}
 	for name, family := range families {
 		if len(family.Metric) == 1 {
 			values[name] = family.Metric[0].GetCounter().GetValue() + family.Metric[0].GetGauge().GetValue()
 		}
 	}
+
 	if values["nginx_up"] != 1 {
 		return scrape{}, errors.New("nginx did not answer the exporter")
 	}
+
 	return scrape{time.Now(), values}, nil
 }
 

@@ -73,6 +73,7 @@ func read(file, text string) (*wholeFile, error) {
 			whole.main(directive)
 		}
 	}
+
 	return whole, nil
 }
 
@@ -109,10 +110,12 @@ func (f *wholeFile) http(files []string) (text string, masks []string, err error
 		if directive.Directive != "include" || len(directive.Args) != 1 {
 			return false
 		}
+
 		mask := directive.Args[0]
 		if !path.IsAbs(mask) {
 			mask = path.Join(f.directory, mask)
 		}
+
 		isOmitted := slices.ContainsFunc(files, func(file string) bool { return matches([]string{mask}, file) })
 		if isOmitted {
 			masks = append(masks, mask)
@@ -156,6 +159,7 @@ func (r *Result) config(name string, mount mounted) error {
 		const missing = "it mounts ConfigMap %q at %s, which the manifests do not have. Add that ConfigMap with -f"
 		return fmt.Errorf(missing, name, mount.at)
 	}
+
 	files, err := filesOf(data, mount)
 	if err != nil {
 		return fmt.Errorf("ConfigMap %q %w", name, err)
@@ -174,6 +178,7 @@ func (r *Result) config(name string, mount mounted) error {
 				name, file))
 		}
 	}
+
 	return nil
 }
 
@@ -190,6 +195,7 @@ func filesOf(data map[string]string, mount mounted) (map[string]string, error) {
 			texts[file] = text
 		}
 	}
+
 	if mount.subPath != "" {
 		text, exists := texts[path.Clean(mount.subPath)]
 		if !exists {
@@ -205,6 +211,7 @@ func filesOf(data map[string]string, mount mounted) (map[string]string, error) {
 	if at := path.Clean(mount.at); at == path.Dir(mainFile) && files[mainFile] == "" {
 		return nil, fmt.Errorf("has no key %q", path.Base(mainFile))
 	}
+
 	return files, nil
 }
 
@@ -219,6 +226,7 @@ func (r *Result) assemble() error {
 		if text, masks, err = r.whole.http(files); err != nil {
 			return err
 		}
+
 		r.Lost = append(r.Lost, r.whole.lost...)
 		r.Object.Spec.Nginx = unlessEmpty(r.whole.nginx)
 	}
@@ -231,6 +239,7 @@ func (r *Result) assemble() error {
 		}
 		r.Lost = append(r.Lost, file+": the http block of nginx.conf does not include it; if another block or file does, move it to spec.files")
 	}
+
 	text += strings.Join(texts, "\n")
 	for _, include := range r.volumeIncludes(masks) {
 		if text = strings.TrimSuffix(text, "\n"); text != "" {
@@ -238,9 +247,11 @@ func (r *Result) assemble() error {
 		}
 		text += fmt.Sprintf("include %s;\n", include)
 	}
+
 	if text != "" {
 		r.Object.Spec.Config = &v1alpha2.Config{Inline: text}
 	}
+
 	return nil
 }
 
@@ -258,5 +269,6 @@ func (r *Result) volumeIncludes(masks []string) []string {
 			}
 		}
 	}
+
 	return includes
 }

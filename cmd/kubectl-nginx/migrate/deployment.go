@@ -19,6 +19,7 @@ func (r *Result) fromDeployment(manifest *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
+
 	r.podSpec(template, pod)
 	r.securityContext(pod.in("securityContext"), nginx.in("securityContext"))
 	ports := nginx.list("ports")
@@ -40,6 +41,7 @@ func (r *Result) fromDeployment(manifest *unstructured.Unstructured) error {
 	if service != nil {
 		related.service, related.serviceLabels = service.GetName(), service.GetLabels()
 	}
+
 	r.others(related)
 	return nil
 }
@@ -58,10 +60,12 @@ func (r *Result) deploymentSpec(from source, podLabels map[string]string) {
 	deployment.dropDefault(map[string]any{
 		"revisionHistoryLimit": int64(10), "progressDeadlineSeconds": int64(v1alpha2.DefaultProgressDeadlineSeconds),
 	})
+
 	update := deployment.in("strategy", "rollingUpdate")
 	if update.fields["maxSurge"] == "25%" && update.fields["maxUnavailable"] == "25%" {
 		update.drop("maxSurge", "maxUnavailable")
 	}
+
 	var rollout v1alpha2.Rollout
 	update.pick(&rollout, "maxSurge", "maxUnavailable")
 	deployment.pick(&rollout, "progressDeadlineSeconds")

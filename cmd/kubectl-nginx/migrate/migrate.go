@@ -22,6 +22,7 @@ func From(manifests []*unstructured.Unstructured, name string) ([]Result, error)
 		default:
 			continue
 		}
+
 		if name != "" && len(results) > 0 {
 			return nil, errors.New("--name requires manifests with exactly one workload. Remove --name, or convert one workload at a time")
 		}
@@ -30,9 +31,11 @@ func From(manifests []*unstructured.Unstructured, name string) ([]Result, error)
 		if err := convert(&result, manifest); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", manifest.GetKind(), manifest.GetName(), err)
 		}
+
 		result.finish()
 		results = append(results, result)
 	}
+
 	if len(results) == 0 {
 		return nil, errors.New("the manifests have neither a Deployment (apps/v1) nor an Nginx (nginx.tsuru.io/v1alpha1)")
 	}

@@ -47,6 +47,7 @@ func (r *Result) others(workload dependents) {
 		if !isKnown || isConverted || manifest.GetNamespace() != r.Object.Namespace || !kind.belongsTo(manifest.Object, workload) {
 			continue
 		}
+
 		path := manifest.GetKind() + " " + manifest.GetName()
 		r.Lost = append(r.Lost, path+": "+kind.advice)
 		if manifest.GetKind() == "NetworkPolicy" && limitsEgress(manifest.Object) {
@@ -73,11 +74,13 @@ func selects(object map[string]any, field string, set labels.Set) bool {
 	if simple, isSet, err := unstructured.NestedStringMap(object, "spec", field); err == nil && isSet { // of a Service
 		return len(simple) > 0 && labels.SelectorFromSet(simple).Matches(set)
 	}
+
 	value, _, _ := unstructured.NestedMap(object, "spec", field)
 	decoded := &metav1.LabelSelector{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(value, decoded); err != nil {
 		return false
 	}
+
 	selector, err := metav1.LabelSelectorAsSelector(decoded)
 	return err == nil && !selector.Empty() && selector.Matches(set)
 }
@@ -113,5 +116,6 @@ func limitsEgress(policy map[string]any) bool {
 		fields, isMap := rule.(map[string]any)
 		return isMap && len(fields) == 0
 	})
+
 	return (hasRules || slices.Contains(types, "Egress")) && !allowsAll
 }

@@ -32,6 +32,7 @@ func (r *Result) podSpec(template, pod source) {
 	if pod.fields["hostUsers"] == false {
 		pod.lose("hostUsers", whyNot("hostUsers"))
 	}
+
 	r.drain(pod)
 }
 
@@ -66,10 +67,12 @@ func (r *Result) podLabels(path string, labels, selected map[string]string) {
 		r.check("the Pods have app.kubernetes.io/instance: %s instead of the labels %s. If another object selects the Pods by them, for example "+
 			"a NetworkPolicy, a monitor, or an affinity, change it", r.Object.Name, strings.Join(pairs, " and "))
 	}
+
 	maps.DeleteFunc(labels, func(key, value string) bool {
 		match, isSelected := selected[key]
 		return isSelected && match == value
 	})
+
 	r.Object.Spec.PodTemplate = unlessEmpty(v1alpha2.PodTemplate{Labels: r.withoutReserved(path, labels)})
 }
 
@@ -88,6 +91,7 @@ func (r *Result) withoutReserved(path string, all map[string]string) map[string]
 			removed = append(removed, key)
 		}
 	}
+
 	if len(removed) > 0 {
 		r.Lost = append(r.Lost, fmt.Sprintf("%s: the operator sets its own instead of %s", path, strings.Join(removed, ", ")))
 	}
@@ -113,10 +117,12 @@ func (r *Result) drain(pod source) {
 	if grace == nil || *grace == int64(v1alpha2.DefaultDrainSeconds)+5 {
 		return
 	}
+
 	drain := min(max(*grace-5, 5), 3600)
 	if drain != *grace-5 {
 		pod.lose(field, fmt.Sprintf("it is %d, and spec.drainSeconds is between 5 and 3600", *grace))
 	}
+
 	r.Object.Spec.DrainSeconds = ptr.To(int32(drain)) //nolint:gosec // it is bounded
 }
 

@@ -78,9 +78,11 @@ func (r *Result) finish() {
 				manifest.GetKind(), manifest.GetName())
 		}
 	}
+
 	for _, message := range utilvalidation.IsDNS1035Label(r.Object.Name) {
 		r.check("the name %q is not valid, choose another with --name: %s", r.Object.Name, message)
 	}
+
 	spec := &r.Object.Spec
 	for _, problem := range validation.Complete(spec, field.NewPath("spec")) {
 		r.check("the result is not valid yet, correct it: %v", problem)
@@ -95,11 +97,13 @@ func (r *Result) finish() {
 			names["Secret"] = append(names["Secret"], host.TLSSecretName)
 		}
 	}
+
 	for i := range spec.Volumes {
 		if claim := spec.Volumes[i].PersistentVolumeClaim; claim != nil {
 			names["PersistentVolumeClaim"] = append(names["PersistentVolumeClaim"], claim.ClaimName)
 		}
 	}
+
 	for _, kind := range slices.Sorted(maps.Keys(names)) {
 		for _, name := range sets.List(sets.New(names[kind]...).Delete("")) {
 			r.Keep = append(r.Keep, kind+" "+name)
@@ -121,6 +125,7 @@ func (r *Result) YAML() ([]byte, error) {
 	for _, name := range r.Keep {
 		fmt.Fprintf(&text, "# Keep %s: the spec references it.\n", printer.Line(name))
 	}
+
 	for _, list := range []struct {
 		title string
 		lines []string
@@ -138,5 +143,6 @@ func (r *Result) YAML() ([]byte, error) {
 
 		Status any `json:"status,omitempty"` // hides the status
 	}{NginxOperator: r.Object})
+
 	return append([]byte(text.String()), raw...), err
 }

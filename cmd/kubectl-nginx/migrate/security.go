@@ -30,10 +30,12 @@ func (r *Result) securityContext(pod, nginx source) {
 			from.lose("runAsUser", "nginx must not run as root; set another user in spec.securityContext.runAsUser")
 			context.RunAsUser = nil
 		}
+
 		takeRestricted(from)
 		from.restBecause(restricted)
 		clear(from.fields)
 	}
+
 	r.Object.Spec.SecurityContext = unlessEmpty(context)
 }
 
@@ -44,6 +46,7 @@ func takeRestricted(context source) {
 	profile.dropDefault(map[string]any{"type": string(corev1.SeccompProfileTypeRuntimeDefault)})
 	capabilities := context.in("capabilities")
 	capabilities.drop("drop") // the operator's containers drop all
+
 	// The operator's Pods can listen on all ports.
 	if added, _ := capabilities.fields["add"].([]any); len(added) == 1 && added[0] == "NET_BIND_SERVICE" {
 		capabilities.drop("add")
@@ -79,10 +82,12 @@ func (r *Result) sameSecurityContext(container source) {
 			changed = append(changed, fmt.Sprintf("%s %d", id.name, *id.value))
 		}
 	}
+
 	if len(changed) > 0 {
 		r.check("%s: it gets %s of the nginx container, because spec.securityContext applies to all containers; check that it works with it",
 			container.path, strings.Join(changed, " and "))
 	}
+
 	takeRestricted(context)
 	context.restBecause("all containers have the security context of nginx; see spec.securityContext and spec.patches")
 	container.drop("securityContext")
@@ -115,6 +120,7 @@ func (r *Result) checkImages() notes {
 				"(runAsNonRoot), unless the cluster sets a user, as OpenShift does; %s", field, container.Image, remedy)
 		}
 	}
+
 	check("spec", v1alpha2.Container{Name: mainContainer, Image: spec.Image})
 	for i, container := range spec.InitContainers {
 		check(fmt.Sprintf("spec.initContainers[%d]", i), container)
@@ -126,6 +132,7 @@ func (r *Result) checkImages() notes {
 		warnings.check("%s: the operator's Pods do not start with an image that runs as root (runAsNonRoot). If the USER of "+
 			"an image is not the number of another user, set spec.securityContext.runAsUser", strings.Join(unknown, ", "))
 	}
+
 	return warnings
 }
 
@@ -136,6 +143,7 @@ func (r *Result) checkBuiltIn() {
 	if spec.Config != nil || spec.Image == "" || slices.Contains([]string{images.Nginx, images.Unprivileged}, repository) {
 		return // the configuration of these images is nginx's default
 	}
+
 	r.check("spec.config: the manifests have no configuration of nginx, and the operator does not use the one in the image (%s). If it is "+
 		"not nginx's default, copy the content of its http block to spec.config", spec.Image)
 }

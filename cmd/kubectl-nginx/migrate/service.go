@@ -27,8 +27,10 @@ func (r *Result) findService(podLabels map[string]string) *unstructured.Unstruct
 		if address, _, _ := unstructured.NestedString(manifest.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
 			return manifest
 		}
+
 		headless = cmp.Or(headless, manifest)
 	}
+
 	return headless
 }
 
@@ -76,15 +78,18 @@ func (r *Result) service(manifest *unstructured.Unstructured, ports []source) {
 	service := v1alpha2.Service{
 		Annotations: r.usersOwn(from, "metadata", "annotations"), Labels: r.usersOwn(from, "metadata", "labels"),
 	}
+
 	r.serviceAddresses(inner)
 	inner.dropDefault(map[string]any{
 		"type": string(corev1.ServiceTypeClusterIP), "sessionAffinity": string(corev1.ServiceAffinityNone),
 		"externalTrafficPolicy": string(corev1.ServiceExternalTrafficPolicyCluster),
 		"internalTrafficPolicy": string(corev1.ServiceInternalTrafficPolicyCluster),
 	})
+
 	if inner.fields["ipFamilyPolicy"] == string(corev1.IPFamilyPolicySingleStack) {
 		inner.drop("ipFamilyPolicy", "ipFamilies")
 	}
+
 	inner.all(&service)
 	spec.Service = unlessEmpty(service)
 	from.rest()
@@ -100,11 +105,13 @@ func (r *Result) serviceAddresses(service source) {
 		r.check("%s.clusterIP: the new Service has another address. To keep the Service and its address, see docs/journeys/move-a-deployment.md",
 			service.path)
 	}
+
 	service.drop("selector", "clusterIPs", "healthCheckNodePort")
 	service.dropDefault(map[string]any{"allocateLoadBalancerNodePorts": true})
 	if service.fields["allocateLoadBalancerNodePorts"] == false {
 		service.lose("allocateLoadBalancerNodePorts", whyNot("allocateLoadBalancerNodePorts"))
 	}
+
 	affinity := service.in("sessionAffinityConfig", "clientIP")
 	affinity.dropDefault(map[string]any{"timeoutSeconds": int64(corev1.DefaultClientIPServiceAffinitySeconds)})
 	if len(affinity.fields) == 0 {
@@ -123,6 +130,7 @@ func (r *Result) servicePorts(ports []source, listens []corev1.ContainerPort) []
 		if !isTCP(from, port.Port) {
 			continue
 		}
+
 		number := cmp.Or(target.IntVal, port.Port)
 		if target.Type == intstr.String && target.StrVal != "" {
 			at := slices.IndexFunc(listens, func(listens corev1.ContainerPort) bool { return listens.Name == target.StrVal })
@@ -138,12 +146,15 @@ func (r *Result) servicePorts(ports []source, listens []corev1.ContainerPort) []
 			r.check("%s.nodePort: %d is in use until the old Service is deleted. To create the new one before, remove the nodePort",
 				from.path, *port.NodePort)
 		}
+
 		from.rest()
 		if number != port.Port {
 			port.TargetPort = &number
 		}
+
 		converted = append(converted, port)
 	}
+
 	return converted
 }
 
@@ -153,10 +164,12 @@ func (r *Result) setProtocols() {
 	if spec.Config == nil {
 		return
 	}
+
 	listening := nginxconf.Listening(spec.Config.Inline)
 	if listening == nil {
 		return
 	}
+
 	for i, port := range spec.Ports {
 		if _, isTLS := listening(defaults.PortListens(port)); isTLS && port.AppProtocol == "" {
 			spec.Ports[i].AppProtocol = "https"

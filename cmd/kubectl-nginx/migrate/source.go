@@ -30,6 +30,7 @@ func newSource(object *unstructured.Unstructured, notes *notes) source {
 		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences",
 		"finalizers", // of controllers, for example for the load balancer of a Service
 	)
+
 	from.in("metadata", "annotations").drop(
 		"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision",
 	)
@@ -81,6 +82,7 @@ func (s source) list(name string) []source {
 			objects = append(objects, source{fmt.Sprintf("%s.%s[%d]", s.path, name, i), fields, s.notes})
 		}
 	}
+
 	return objects
 }
 

@@ -36,22 +36,26 @@ func (r *Result) fromTsuru(manifest *unstructured.Unstructured) error {
 		r.check("%s.healthcheckPath: the operator's probes ask a server of the operator instead of %s, so a Pod is ready "+
 			"as soon as nginx runs", nginx.path, path)
 	}
+
 	listens, err := r.tsuruConfig(nginx.in("config"))
 	if err != nil {
 		return err
 	}
+
 	r.tsuruCache(nginx.in("cache"))
 
 	pod := nginx.in("podTemplate")
 	selected := map[string]string{ // pkg/k8s/k8s.go:311
 		"nginx.tsuru.io/resource-name": manifest.GetName(), "nginx.tsuru.io/app": "nginx",
 	}
+
 	labels := map[string]string{}
 	pod.into(&labels, "labels")
 	maps.Copy(labels, selected)
 	if err := r.tsuruPod(pod, labels, selected); err != nil {
 		return err
 	}
+
 	r.tsuruFiles(nginx.in("extraFiles"))
 	hosts := r.tsuruCertificates(nginx.list("tls"))
 	service := manifest.GetName() + "-service" // pkg/k8s/k8s.go:228
@@ -60,6 +64,7 @@ func (r *Result) fromTsuru(manifest *unstructured.Unstructured) error {
 	if nginx.fields["ingress"] != nil {
 		r.tsuruIngress(nginx.in("ingress"), hosts)
 	}
+
 	from.rest()
 	r.others(dependents{labels, selected, manifest.GetKind(), manifest.GetName(), service})
 	return nil
@@ -91,6 +96,7 @@ func (r *Result) tsuruConfig(config source) (listening, error) {
 			tsuruCertificates, nginxconf.TLSDirectory)
 		return r.listeningIn(name), nil
 	}
+
 	return nil, fmt.Errorf("spec.config.kind is %q, must be Inline or ConfigMap", kind)
 }
 
@@ -100,14 +106,17 @@ func (r *Result) listeningIn(name string) listening {
 	if err != nil || !exists {
 		return nil
 	}
+
 	whole, err := read(mainFile, data[v1alpha2.DefaultConfigKey])
 	if err != nil {
 		return nil
 	}
+
 	http, _, err := whole.http(nil)
 	if err != nil {
 		return nil
 	}
+
 	return nginxconf.Listening(http)
 }
 
@@ -121,11 +130,13 @@ func (r *Result) tsuruFiles(from source) {
 		})
 		return
 	}
+
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		r.Object.Spec.Files = append(r.Object.Spec.Files, v1alpha2.File{
 			Path: files[key], ConfigMapRef: &v1alpha2.FileReference{Name: name, Key: key},
 		})
 	}
+
 	if len(files) > 0 {
 		r.movePath(tsuruFiles, nginxconf.FilesDirectory)
 	}
@@ -141,10 +152,12 @@ func (r *Result) tsuruCertificates(certificates []source) map[string]string {
 		for _, host := range named {
 			hosts[host] = name
 		}
+
 		certificate.rest()
 		r.Object.Spec.TLS = append(r.Object.Spec.TLS, v1alpha2.TLS{SecretName: name})
 		r.movePath(tsuruCertificates+"/"+name, nginxconf.TLSDirectory+"/"+name)
 	}
+
 	if config := r.Object.Spec.Config; config != nil && strings.Contains(config.Inline, tsuruCertificates+"/") {
 		r.check("spec.config: certificates are in %s/SECRET instead of %s; correct the paths", nginxconf.TLSDirectory, tsuruCertificates)
 	}

@@ -37,15 +37,18 @@ func (r *Result) tsuruPorts(nginx source, service string, known listening) {
 	if pod.fields["hostNetwork"] == true {
 		numbers = map[string]int32{tsuruHTTP: 80, tsuruHTTPS: 443}
 	}
+
 	declared := containerPorts(pod.list("ports"))
 	for _, port := range declared {
 		numbers[port.Name] = port.ContainerPort
 	}
+
 	plain, secure := tsuruHTTP, tsuruHTTPS
 	isLoadBalancer := nginx.in("service").fields["type"] == string(corev1.ServiceTypeLoadBalancer)
 	if isLoadBalancer && numbers[tsuruProxyHTTP]+numbers[tsuruProxyHTTPS] > 0 { // pkg/k8s/k8s.go:256
 		plain, secure = tsuruProxyHTTP, tsuruProxyHTTPS
 	}
+
 	if nginx.take("service", "annotations", tsuruOverHTTP) == "true" && secure == tsuruHTTPS {
 		nginx.lose("service.annotations."+tsuruOverHTTP, fmt.Sprintf("two ports of the Service cannot have the same targetPort, so port %d is "+
 			"omitted; let a server listen on another number than %d, too, and add it to spec.ports", securePort, numbers[plain]))
@@ -58,6 +61,7 @@ func (r *Result) tsuruPorts(nginx source, service string, known listening) {
 	if numbers[secure] != 0 {
 		r.tsuruSecure(secure, numbers[secure], known)
 	}
+
 	r.closedPorts(slices.DeleteFunc(declared, func(port corev1.ContainerPort) bool {
 		return port.Name == plain || port.Name == secure
 	}), service)
@@ -83,6 +87,7 @@ func (r *Result) tsuruSecure(name string, number int32, known listening) {
 	if known != nil {
 		listens, isTLS = known(number)
 	}
+
 	switch {
 	case known != nil && !listens:
 		r.omitted(securePort, number)
@@ -108,6 +113,7 @@ func (r *Result) tsuruPort(name string, number, target int32, isTLS bool) {
 	if isTLS {
 		port.AppProtocol = "https"
 	}
+
 	r.Object.Spec.Ports = append(r.Object.Spec.Ports, port)
 }
 
@@ -122,12 +128,14 @@ func (r *Result) tsuruService(from source) {
 	if from.fields["usePodSelector"] == false {
 		from.lose("usePodSelector", whyNot("usePodSelector"))
 	}
+
 	var service v1alpha2.Service
 	from.pick(&service, "type", "externalTrafficPolicy")
 	service.Labels, service.Annotations = r.usersOwn(from, "labels"), r.usersOwn(from, "annotations")
 	if service.Type == "" || service.Type == corev1.ServiceTypeClusterIP {
 		service.Type, service.ExternalTrafficPolicy = "", "" // tsuru ignores it, too
 	}
+
 	r.Object.Spec.Service = unlessEmpty(service)
 }
 
@@ -138,6 +146,7 @@ func (r *Result) tsuruIngress(from source, hosts map[string]string) {
 	if from.take("annotations", tsuruIPv6) == "true" {
 		from.lose("annotations."+tsuruIPv6, "the operator creates one Ingress; create the one for IPv6 yourself")
 	}
+
 	ingress.Annotations = r.usersOwn(from, "annotations")
 	if labels := from.take("labels"); !isNothing(labels) {
 		from.lose("labels", "spec.expose.ingress has no labels")
@@ -145,11 +154,13 @@ func (r *Result) tsuruIngress(from source, hosts map[string]string) {
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		ingress.Hosts = append(ingress.Hosts, v1alpha2.IngressHost{Host: host, TLSSecretName: hosts[host]})
 	}
+
 	if len(ingress.Hosts) == 0 {
 		from.lose("", "an Ingress requires host names, and spec.tls has none; set spec.expose.ingress")
 		clear(from.fields)
 		return
 	}
+
 	from.lose("", "tsuru's Ingress also routes the requests for all other hosts; spec.expose.ingress.hosts has only those of spec.tls")
 	r.Object.Spec.Expose = &v1alpha2.Expose{Ingress: &ingress}
 }

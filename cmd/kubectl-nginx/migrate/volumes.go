@@ -46,6 +46,7 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 	for _, volume := range declared {
 		volumes[volume.text("name")] = volume
 	}
+
 	used, added := sets.New[string](), sets.New[string]()
 	for _, from := range mounts {
 		name := from.text("name")
@@ -54,6 +55,7 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 			from.lose("name", fmt.Sprintf("the Pod has no volume %q", name))
 			continue
 		}
+
 		mount := mounted{volume, name, from.text("mountPath"), from.text("subPath")}
 		readOnly := from.take("readOnly") == true
 		isKnown, err := known(mount)
@@ -74,6 +76,7 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 			r.addVolume(v1alpha2.Volume{MountPath: mount.at, SubPath: mount.subPath, ReadOnly: readOnly}, name, volume)
 			loseUnread(from, at)
 		}
+
 		from.rest()
 	}
 
@@ -82,6 +85,7 @@ func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, e
 			r.addVolume(v1alpha2.Volume{}, name, volumes[name])
 		}
 	}
+
 	return nil
 }
 
@@ -98,6 +102,7 @@ func (r *Result) addVolume(target v1alpha2.Volume, name string, from source) {
 	if _, isEmptyDir := from.fields["emptyDir"]; isEmptyDir && from.fields["emptyDir"] == nil {
 		from.fields["emptyDir"] = map[string]any{}
 	}
+
 	from.all(&target)
 	target.Name = name
 	without := v1alpha2.Volume{Name: name, MountPath: target.MountPath, SubPath: target.SubPath, ReadOnly: target.ReadOnly}
@@ -137,15 +142,18 @@ func (r *Result) knownMount(mount mounted) (bool, error) {
 		if isNothing(emptyDir["sizeLimit"]) {
 			return false, nil // spec.cache requires a size
 		}
+
 		limit := fmt.Sprint(emptyDir["sizeLimit"])
 		size, err := resource.ParseQuantity(limit)
 		if err != nil {
 			return false, fmt.Errorf("failed to read sizeLimit %q of volume %q: %w", limit, mount.name, err)
 		}
+
 		inMemory := emptyDir["medium"] == string(corev1.StorageMediumMemory)
 		spec.Cache = &v1alpha2.Cache{Path: path.Clean(mount.at), Size: cacheSize(limit, size, 1), InMemory: inMemory}
 		return true, nil
 	}
+
 	return false, nil
 }
 
@@ -154,6 +162,7 @@ func cacheSize(text string, size resource.Quantity, factor float64) string {
 	if _, valid := defaults.CacheSize(&v1alpha2.Cache{Size: text}); valid && factor == 1 {
 		return text
 	}
+
 	const mebibyte, most = 1 << 20, 99_999
 	if number := math.Ceil(size.AsApproximateFloat64() * factor / mebibyte); number <= most {
 		return fmt.Sprintf("%.0fMi", number)
@@ -172,7 +181,9 @@ func itemsOf(volume source) map[string]string {
 		if items == nil {
 			items = map[string]string{}
 		}
+
 		items[file] = key
 	}
+
 	return items
 }

@@ -101,6 +101,7 @@ func changeOf(before, after *unstructured.Unstructured) (Change, error) {
 	case diff == "":
 		action = None
 	}
+
 	return Change{
 		Action: action, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
 		Diff: diff,

@@ -77,6 +77,7 @@ func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...c
 	for i := range owners {
 		owners[i].BlockOwnerDeletion = nil
 	}
+
 	object.SetOwnerReferences(owners)
 
 	err := d.Client.Create(ctx, object, append(options, client.DryRunAll)...)
@@ -87,6 +88,7 @@ func (d *dryRuns) Create(ctx context.Context, object client.Object, options ...c
 	if unchecked {
 		object.SetUID("unchecked") // a created object has a UID
 	}
+
 	return d.record(nil, object, unchecked)
 }
 
@@ -103,6 +105,7 @@ func (d *dryRuns) Patch(ctx context.Context, object client.Object, patch client.
 	if err != nil {
 		return err
 	}
+
 	return d.record(before, object, unchecked)
 }
 
@@ -131,10 +134,12 @@ func (d *dryRuns) record(before, after client.Object, unchecked bool) error {
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
+
 	change, err := changeOf(from, to)
 	if err != nil {
 		return err
 	}
+
 	change.Unchecked = unchecked
 	if change.Action != None {
 		d.children = append(d.children, change)
@@ -144,6 +149,7 @@ func (d *dryRuns) record(before, after client.Object, unchecked bool) error {
 		running, _ := before.(*appsv1.Deployment)
 		d.pods = podsOf(running, deployment)
 	}
+
 	return nil
 }
 
@@ -152,6 +158,7 @@ func (d *dryRuns) toUnstructured(object client.Object) (*unstructured.Unstructur
 	if object == nil {
 		return nil, nil
 	}
+
 	gvk, err := d.GroupVersionKindFor(object)
 	if err != nil {
 		return nil, err
@@ -161,6 +168,7 @@ func (d *dryRuns) toUnstructured(object client.Object) (*unstructured.Unstructur
 	if err != nil {
 		return nil, fmt.Errorf("failed to encode %s: %w", object.GetName(), err)
 	}
+
 	converted := &unstructured.Unstructured{Object: content}
 	converted.SetGroupVersionKind(gvk)
 	return converted, nil
@@ -177,21 +185,25 @@ func (d *dryRuns) unlessMay(ctx context.Context, err error, verb string, object 
 	if kindErr != nil {
 		return false, kindErr
 	}
+
 	mapping, mapErr := d.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if mapErr != nil {
 		return false, mapErr
 	}
+
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: object.GetNamespace(), Name: object.GetName(), Verb: verb, Group: gvk.Group, Resource: mapping.Resource.Resource,
 		},
 	}}
+
 	if reviewErr := d.Client.Create(ctx, review); reviewErr != nil {
 		return false, fmt.Errorf("failed to check your permissions: %w", reviewErr)
 	}
 	if review.Status.Allowed {
 		return false, err
 	}
+
 	return true, nil
 }
 
@@ -209,6 +221,7 @@ func merge(before client.Object, patch client.Patch, into client.Object) error {
 	} else {
 		current, err = jsonpatch.MergePatch(current, change)
 	}
+
 	if err != nil {
 		return err
 	}

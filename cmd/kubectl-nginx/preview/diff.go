@@ -55,6 +55,7 @@ func shown(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil {
 		return nil
 	}
+
 	object = object.DeepCopy()
 	for _, path := range notOfInterest {
 		unstructured.RemoveNestedField(object.Object, path...)
@@ -81,6 +82,7 @@ func mask(before, after *unstructured.Unstructured) {
 				values[key] = "***"
 			}
 		}
+
 		for _, key := range changed {
 			from[key], to[key] = "*** (before)", "*** (after)"
 		}

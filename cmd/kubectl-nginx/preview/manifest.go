@@ -56,10 +56,12 @@ func (a Apply) dryRun(
 	if live == nil {
 		return nil, planned, c.Create(ctx, planned, client.FieldValidation(metav1.FieldValidationStrict))
 	}
+
 	patch, err := threeWay(planned, live)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	planned = live.DeepCopy()
 	return live, planned, c.Patch(ctx, planned, patch, client.FieldValidation(metav1.FieldValidationStrict))
 }
@@ -69,6 +71,7 @@ func noteApplied(manifest *unstructured.Unstructured) error {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
+
 	delete(annotations, lastApplied)
 	manifest.SetAnnotations(annotations)
 
@@ -91,9 +94,11 @@ func threeWay(manifest, live *unstructured.Unstructured) (client.Patch, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		patch, err := strategicpatch.CreateThreeWayMergePatch(original, modified, current, meta, true)
 		return client.RawPatch(types.StrategicMergePatchType, patch), err
 	}
+
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current)
 	return client.RawPatch(types.MergePatchType, patch), err
 }

@@ -47,14 +47,17 @@ func (p *Planner) Plan(ctx context.Context, manifests []*unstructured.Unstructur
 			errs = append(errs, err)
 			continue
 		}
+
 		change, err := changeOf(live, after)
 		if err != nil {
 			return nil, err
 		}
+
 		plan.Objects = append(plan.Objects, Object{Change: change})
 		planned[identity{after.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(after)}] = after
 		all = append(all, after)
 	}
+
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -63,6 +66,7 @@ func (p *Planner) Plan(ctx context.Context, manifests []*unstructured.Unstructur
 		if after.GroupVersionKind().GroupKind() != instanceKind.GroupKind() {
 			continue
 		}
+
 		change := plan.Objects[i].Change
 		instance, err := p.asStored(ctx, after, change.Action == Create)
 		if err != nil {
@@ -71,8 +75,10 @@ func (p *Planner) Plan(ctx context.Context, manifests []*unstructured.Unstructur
 		if plan.Objects[i], err = p.PlanInstance(ctx, instance, planned); err != nil {
 			return nil, err
 		}
+
 		plan.Objects[i].Change = change
 	}
+
 	return plan, nil
 }
 
@@ -87,6 +93,7 @@ func (p *Planner) PlanInstance(
 	if err != nil {
 		return Object{}, err
 	}
+
 	result, err := reconciler.Preview(ctx, object, func() { dry.refused = true })
 	if err != nil {
 		return Object{}, err
@@ -95,6 +102,7 @@ func (p *Planner) PlanInstance(
 	for _, missing := range result.Missing {
 		notes = append(notes, missing.Message)
 	}
+
 	if dry.pods == nil {
 		dry.pods = &Pods{}
 		deployment := &appsv1.Deployment{}
@@ -106,6 +114,7 @@ func (p *Planner) PlanInstance(
 			dry.pods = podsOf(deployment, deployment)
 		}
 	}
+
 	return Object{
 		BlockedBy: slices.Concat(result.Blockers, result.Failures), Paused: object.Spec.Paused, Notes: notes,
 		Children: dry.children, Pods: dry.pods,
@@ -135,6 +144,7 @@ func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructur
 		} else {
 			err = p.Client.Update(ctx, planned, client.DryRunAll)
 		}
+
 		if err != nil {
 			return nil, err
 		}
@@ -152,6 +162,7 @@ func (p *Planner) reconciler(
 	if err != nil {
 		return nil, nil, err
 	}
+
 	missing := map[string]string{}
 	for _, child := range operand.OptionalKinds {
 		kind, err := p.Client.GroupVersionKindFor(operand.New(child.Kind))

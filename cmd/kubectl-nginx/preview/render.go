@@ -17,6 +17,7 @@ func (p *Plan) Render(to io.Writer, paint printer.Painter) error {
 	for _, object := range p.Objects {
 		object.render(&out, paint)
 	}
+
 	_, err := io.WriteString(to, out.String())
 	return err
 }
@@ -32,6 +33,7 @@ func (o *Object) render(out *strings.Builder, paint printer.Painter) {
 	if o.Paused && len(o.Children) > 0 {
 		out.WriteString(paint.Paint(printer.Yellow, "  spec.paused: the operator makes these changes after kubectl nginx resume") + "\n")
 	}
+
 	for _, child := range o.Children {
 		out.WriteString("  " + headline(&child, paint) + "\n")
 		if child.Action == Update {
@@ -39,6 +41,7 @@ func (o *Object) render(out *strings.Builder, paint printer.Painter) {
 			out.WriteString("    " + strings.ReplaceAll(diff, "\n", "\n    ") + "\n")
 		}
 	}
+
 	if o.Pods != nil {
 		out.WriteString("  " + o.Pods.words(paint) + "\n")
 	}
@@ -53,6 +56,7 @@ func headline(change *Change, paint printer.Painter) string {
 	if change.Unchecked {
 		suffix = " (not checked by the API server: you have no permission to write it)"
 	}
+
 	switch change.Action {
 	case Create:
 		return paint.Paint(printer.Green, "+ "+name) + " is created" + suffix
@@ -61,6 +65,7 @@ func headline(change *Change, paint printer.Painter) string {
 	case Update:
 		return paint.Paint(printer.Yellow, "~ "+name) + " changes" + suffix
 	}
+
 	return "= " + name + " does not change"
 }
 
@@ -100,5 +105,6 @@ func Colored(diff string, paint printer.Painter) string {
 		}
 		out.WriteString(line + "\n")
 	}
+
 	return out.String()
 }

@@ -44,11 +44,13 @@ func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (
 			"spec.image is not set, and the operator's default image is unknown. Assuming %s. To change it, use --default-image", releaseImage,
 		))
 	}
+
 	if defaults.HasExporter(spec) && spec.Monitoring.Image == "" && release.ExporterImage == "" {
 		release.ExporterImage = wellknown.DefaultExporterImage
 		notes = append(notes, "spec.monitoring.image is not set, and the operator's default exporter image is unknown. "+
 			"Assuming "+release.ExporterImage)
 	}
+
 	return release, notes, nil
 }
 
@@ -74,6 +76,7 @@ func (p *Planner) listensOnIPv6(ctx context.Context, running *appsv1.Deployment,
 	if key.Name == "" {
 		return false, nil
 	}
+
 	config := &corev1.ConfigMap{}
 	err := p.Client.Get(ctx, key, config)
 	return strings.Contains(config.Data[nginxconf.MainFile], fmt.Sprintf("listen [::]:%d;", port)), err

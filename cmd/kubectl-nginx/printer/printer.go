@@ -43,6 +43,7 @@ func replace(text, exempt string, spell func(rune) string) string {
 		}
 		text = text[size:]
 	}
+
 	return replaced.String()
 }
 

@@ -36,6 +36,7 @@ func YAML(value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	object = []byte(replace(string(object), "", inGo)) // JSON with these escapes is YAML
 	raw, err := yaml.JSONToYAML(object)
 	if err != nil || Text(string(raw)) == string(raw) {
@@ -46,6 +47,7 @@ func YAML(value any) ([]byte, error) {
 	if err := yaml3.Unmarshal(object, &root); err != nil {
 		return nil, err
 	}
+
 	restyle(&root)
 	var out bytes.Buffer
 	encoder := yaml3.NewEncoder(&out)

@@ -69,6 +69,7 @@ func write(tree *strings.Builder, nodes []node, indent string) {
 		for line := range strings.Lines(others) {
 			tree.WriteString(strings.TrimRight(indent+below+hanging+line, " \n") + "\n")
 		}
+
 		write(tree, branch.children, indent+below)
 	}
 }
@@ -78,10 +79,12 @@ func nodeOf(report Report, paint printer.Painter, now time.Time) node {
 	if report.Paused {
 		paused = paint.Paint(printer.Yellow, "paused")
 	}
+
 	root := newNode(columns(
 		paint.Paint(printer.Bold, fmt.Sprintf("NginxOperator %s/%s", report.Namespace, report.Name)), readyWord(report, paint),
 		fmt.Sprintf("%d/%d", report.Replicas.Ready, report.Replicas.Desired), paused, report.Image, report.URL,
 	))
+
 	add := func(title string, children []node) {
 		if len(children) > 0 {
 			root.children = append(root.children, newNode(title, children...))
@@ -92,6 +95,7 @@ func nodeOf(report Report, paint printer.Painter, now time.Time) node {
 	if len(report.Conditions) == 0 || report.Reason == "" {
 		root.children = append(root.children, newNode(paint.Paint(printer.Yellow, report.Message)))
 	}
+
 	add("Conditions", conditions(report, paint, now))
 	add("Addresses", addresses(report))
 	add("Children", children(report, paint, now))
@@ -142,6 +146,7 @@ func conditions(report Report, paint printer.Painter, now time.Time) (nodes []no
 		} else if condition.Type == v1alpha2.ConditionDegraded {
 			color = printer.Red
 		}
+
 		status := paint.Paint(color, fmt.Sprintf("%-5s", condition.Status))
 		line := newNode(fmt.Sprintf("%-*s  %s  %s, %s", width, condition.Type, status, condition.Reason,
 			age(condition.LastTransitionTime, now)))
@@ -149,8 +154,10 @@ func conditions(report Report, paint printer.Painter, now time.Time) (nodes []no
 			line = line.withMessage(": ", condition.Message)
 			printed.Insert(condition.Message)
 		}
+
 		nodes = append(nodes, line)
 	}
+
 	return nodes
 }
 
@@ -171,12 +178,15 @@ func children(report Report, paint printer.Painter, now time.Time) (nodes []node
 		if slices.Contains(report.PatchedKinds, child.Kind) {
 			patched = "patched"
 		}
+
 		line := newNode(columns(child.Kind+" "+child.Name, state, patched))
 		if child.Kind == "Deployment" {
 			line.children, pods = pods, nil
 		}
+
 		nodes = append(nodes, line)
 	}
+
 	return append(nodes, pods...)
 }
 
@@ -193,9 +203,11 @@ func podNodes(report Report, paint printer.Painter, now time.Time) (nodes []node
 		default:
 			state = paint.Paint(printer.Red, state)
 		}
+
 		if image == report.Image {
 			image = ""
 		}
+
 		nodes = append(nodes, newNode(columns("Pod "+pod.Name, state, optional("%d restarts", pod.Restarts),
 			optional("on %s", pod.Node), image, age(pod.Created, now))))
 	}
@@ -210,6 +222,7 @@ func certificates(report Report, paint printer.Painter, now time.Time) (nodes []
 		if left <= 0 {
 			expires = paint.Paint(printer.Red, fmt.Sprintf("expired %s", age(certificate.NotAfter, now)))
 		}
+
 		nodes = append(nodes, newNode(columns("Secret "+certificate.SecretName, expires,
 			optional("for %s", strings.Join(certificate.DNSNames, ",")), optional("by %s", certificate.Issuer))))
 	}
@@ -225,6 +238,7 @@ func revisions(report Report, paint printer.Painter, now time.Time) (nodes []nod
 		if revision.State != Current {
 			since = age(revision.Time, now)
 		}
+
 		line := newNode(columns(revision.Name, words[revision.State], revision.Image, since))
 		nodes = append(nodes, line.withMessage("\n"+printer.Line(revision.Reason)+": ", revision.Message))
 	}

@@ -110,6 +110,7 @@ func Of(object *v1alpha2.NginxOperator) Report {
 		Addresses: status.Addresses, Paused: object.Spec.Paused, PatchedKinds: status.PatchedKinds, Conditions: status.Conditions,
 		Certificates: status.Certificates, Message: "the operator has not seen this generation yet",
 	}
+
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady)
 	if ready != nil && ready.ObservedGeneration == object.Generation {
 		report.Ready, report.Reason, report.Message = string(ready.Status), ready.Reason, ready.Message
@@ -122,6 +123,7 @@ func Of(object *v1alpha2.NginxOperator) Report {
 		}
 		report.BlockedBy = append(report.BlockedBy, Blocker{blocker, remedy})
 	}
+
 	return report
 }
 
@@ -138,9 +140,11 @@ func WithDetails(
 			current = deployment.Annotations[wellknown.AnnotationChange]
 		}
 	}
+
 	for i := range pods {
 		report.Pods = append(report.Pods, podOf(&pods[i]))
 	}
+
 	slices.SortFunc(report.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
 	report.Revisions = revisionsOf(object, current)
 	return report
@@ -185,20 +189,24 @@ func podOf(pod *corev1.Pod) Pod {
 			report.State = condition.Reason
 		}
 	}
+
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == wellknown.OperandContainer {
 			report.Image = pod.Spec.Containers[i].Image
 		}
 	}
+
 	for _, container := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
 		report.Restarts += container.RestartCount
 		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "PodInitializing" && waiting.Reason != "" {
 			report.State = waiting.Reason
 		}
 	}
+
 	if pod.DeletionTimestamp != nil {
 		report.State = "Terminating"
 	}
+
 	return report
 }
 
@@ -210,9 +218,11 @@ func revisionsOf(object *v1alpha2.NginxOperator, current string) []Revision {
 			Name: failed.Revision, State: Failed, Reason: failed.Reason, Message: failed.Message, Time: failed.Time,
 		})
 	}
+
 	if good := object.Status.LastGoodRevision; good != nil && good.Revision != "" {
 		revisions = append(revisions, Revision{Name: good.Revision, State: LastGood, Image: good.Image, Time: good.Time})
 	}
+
 	slices.SortFunc(revisions, func(a, b Revision) int {
 		return cmp.Or(b.Time.Compare(a.Time.Time), strings.Compare(a.Name, b.Name))
 	})
@@ -221,5 +231,6 @@ func revisionsOf(object *v1alpha2.NginxOperator, current string) []Revision {
 	if current != "" && !slices.ContainsFunc(revisions, func(revision Revision) bool { return revision.Name == name }) {
 		revisions = slices.Insert(revisions, 0, Revision{Name: name, State: Current})
 	}
+
 	return revisions
 }

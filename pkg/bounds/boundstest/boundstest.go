@@ -65,6 +65,7 @@ func within(t testing.TB, maxMemory uint64, do func()) {
 			return
 		}
 	}
+
 	t.Errorf("took %s of a processor and %d MiB, where %s and %d MiB are the most",
 		took, allocated>>20, maxTime, maxMemory>>20)
 }
