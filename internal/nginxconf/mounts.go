@@ -66,7 +66,16 @@ func patchedPod(patches []v1alpha2.Patch) (*corev1.PodSpec, []corev1.VolumeMount
 	}
 
 	pod := &children[0].(*appsv1.Deployment).Spec.Template.Spec
-	return pod, pod.Containers[0].VolumeMounts[len(asset.Spec.Template.Spec.Containers[0].VolumeMounts):], true
+	nginx := asset.Spec.Template.Spec.Containers[0]
+	i := slices.IndexFunc(pod.Containers, func(container corev1.Container) bool { return container.Name == nginx.Name })
+	if i < 0 {
+		return nil, nil, false
+	}
+
+	own := slices.DeleteFunc(pod.Containers[i].VolumeMounts, func(mount corev1.VolumeMount) bool {
+		return slices.ContainsFunc(nginx.VolumeMounts, func(other corev1.VolumeMount) bool { return other.MountPath == mount.MountPath })
+	})
+	return pod, own, true
 }
 
 // patchedVolume returns the properties of a volume that a patch mounts: one of the patched Pod, of
