@@ -133,3 +133,21 @@ func TestStoreIsRefused(t *testing.T) {
 		t.Errorf("image %s", p.image())
 	}
 }
+
+// TestInterimPortIsRefused verifies that a refused Service with temporary port names is retried
+// with back-off.
+func TestInterimPortIsRefused(t *testing.T) {
+	p := newProcess(t)
+	p.edit(func(spec *v1alpha2.NginxOperatorSpec) {
+		spec.Ports = []v1alpha2.Port{{Name: "a", Port: 8080}, {Name: "b", Port: 8081}}
+	})
+	p.rollOut(podReady)
+	p.refuse = exceedsQuota[*corev1.Service]
+	p.edit(func(spec *v1alpha2.NginxOperatorSpec) {
+		spec.Ports = []v1alpha2.Port{{Name: "b", Port: 8080}, {Name: "a", Port: 8081}}
+	})
+	degraded := p.condition(v1alpha2.ConditionDegraded)
+	if degraded.Reason != v1alpha2.ReasonQuotaExceeded {
+		t.Errorf("%+v", degraded)
+	}
+}

@@ -73,7 +73,7 @@ func (r *Reconciler) change(
 	if rendered.HeldRoute {
 		delays = append(delays, requeue.UntilObserved)
 	}
-	if rendered.Interim {
+	if rendered.Interim && err == nil {
 		delays = append(delays, requeue.Soon) // no event follows the operator's own writes
 	}
 	for _, contested := range applied.Contested {

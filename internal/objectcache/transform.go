@@ -126,9 +126,12 @@ func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 		return nil
 	}
 	return []metav1.OwnerReference{{
-		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),
+		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: isController,
 	}}
 }
+
+// isController is one value for all children, because the cache retains it.
+var isController = ptr.To(true)
 
 // isOurs reports whether the controller is an NginxOperator, of any version.
 func isOurs(owners []metav1.OwnerReference) bool {
