@@ -84,13 +84,13 @@ func (w *World) noteForeign(request *storage.Request) {
 }
 
 // adopts reports whether a patch changes only the owner references of an object that has a record
-// of the operator.
+// of the operator, and fails if the object has changed.
 func adopts(request *storage.Request, live metav1.Object) bool {
 	var patch map[string]map[string]any
 	if request.Verb != "patch" || json.Unmarshal(request.Body, &patch) != nil {
 		return false
 	}
 	fields := slices.Sorted(maps.Keys(patch["metadata"]))
-	return len(patch) == 1 && slices.Equal(fields, []string{"ownerReferences", "resourceVersion", "uid"}) &&
+	return len(patch) == 1 && slices.Equal(fields, []string{"ownerReferences", "resourceVersion"}) &&
 		live.GetAnnotations()["operator.example.com/last-declared"] != ""
 }

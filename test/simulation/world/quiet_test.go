@@ -23,8 +23,11 @@ func TestForeignWrites(t *testing.T) {
 	for _, object := range []*corev1.ConfigMap{foreign, owned, orphan} {
 		w.Must(w.Write(object))
 	}
-	const adoption, more = `{"metadata":{"uid":"2","resourceVersion":"3","ownerReferences":[]}}`,
-		`{"metadata":{"uid":"2","resourceVersion":"3","ownerReferences":[]},"data":{"key":"other"}}`
+	const (
+		adoption      = `{"metadata":{"resourceVersion":"3","ownerReferences":[]}}`
+		more          = `{"metadata":{"resourceVersion":"3","ownerReferences":[]},"data":{"key":"other"}}`
+		unconditional = `{"metadata":{"ownerReferences":[]}}`
+	)
 	for _, test := range []struct {
 		name, verb, body string
 		want             int
@@ -35,6 +38,7 @@ func TestForeignWrites(t *testing.T) {
 		{"new", "delete", "", 0},
 		{"orphan", "delete", "", 1},
 		{"orphan", "patch", more, 1},
+		{"orphan", "patch", unconditional, 1},
 		{"orphan", "patch", adoption, 0},
 	} {
 		w.Problems = nil
