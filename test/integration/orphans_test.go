@@ -83,7 +83,14 @@ func TestOrphansAreAdopted(t *testing.T) {
 	scaled := must1(childrenOf(t.Context(), namespace, "web"))(t).deployment
 	update(t, scaled, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](4) })
 	rollOutUntilReady(t, namespace)
-	before := must1(childrenOf(t.Context(), namespace, "web"))(t)
+	var before children
+	waitForStatus(t, namespace, "web", func(o *v1alpha2.NginxOperator) error {
+		before = must1(childrenOf(t.Context(), namespace, "web"))(t)
+		if len(o.Status.RelatedObjects) != len(before.all()) {
+			return fmt.Errorf("the ConfigMaps of the earlier template remain: %v", before.all())
+		}
+		return nil
+	})
 	if before.autoscaler == nil || before.route == nil || before.monitor == nil || before.rule == nil || before.budget == nil {
 		t.Fatalf("children are missing: %+v", before)
 	}
