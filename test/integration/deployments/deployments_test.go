@@ -258,7 +258,10 @@ func outcomeOf(ctx context.Context, api client.Client, namespace string) (outcom
 		Missing: status.UnavailableReplicas,
 	}
 	for _, condition := range status.Conditions {
-		out.Conditions = append(out.Conditions, fmt.Sprintf("%s %s %s", condition.Type, condition.Status, condition.Reason))
+		// The controller of Kubernetes writes the second reason only if it sees the ReplicaSet before
+		// its last Pod. On a busy machine it may not.
+		reason := strings.ReplaceAll(condition.Reason, "NewReplicaSetCreated", "ReplicaSetUpdated")
+		out.Conditions = append(out.Conditions, fmt.Sprintf("%s %s %s", condition.Type, condition.Status, reason))
 	}
 	slices.Sort(out.Conditions)
 	for i := range sets.Items {
