@@ -97,7 +97,9 @@ func (r *Reconciler) change(
 
 // mountedBy returns the ConfigMaps that the Pods of a declaration mount.
 func mountedBy(of *revision.Declaration) []client.Object {
-	return slices.DeleteFunc(slices.Clone(of.Children), func(child client.Object) bool { return live.KindOf(child) != "ConfigMap" })
+	return slices.DeleteFunc(slices.Clone(of.Children), func(child client.Object) bool {
+		return operand.KindOf(child) != "ConfigMap"
+	})
 }
 
 // apply writes the children that differ, and deletes those that are no longer declared. A refused
@@ -184,7 +186,7 @@ func retryOf(err error, spec *v1alpha2.NginxOperatorSpec) (time.Duration, error)
 func staleFor(state live.State, of revision.Rendering, children []client.Object) ([]client.Object, error) {
 	stale, err := state.Stale(children, of.Unrendered())
 	if of.Entrance == nil {
-		stale = slices.DeleteFunc(stale, func(child client.Object) bool { return slices.Contains(operand.EntranceKinds(), live.KindOf(child)) })
+		stale = slices.DeleteFunc(stale, operand.IsEntrance)
 	}
 	return stale, err
 }
@@ -244,10 +246,10 @@ func (r *Reconciler) pending(
 
 	var writes []string
 	for _, child := range differ {
-		writes = append(writes, fmt.Sprintf("%s %q", live.KindOf(child), child.GetName()))
+		writes = append(writes, fmt.Sprintf("%s %q", operand.KindOf(child), child.GetName()))
 	}
 	for _, child := range stale {
-		writes = append(writes, fmt.Sprintf("the deletion of %s %q", live.KindOf(child), child.GetName()))
+		writes = append(writes, fmt.Sprintf("the deletion of %s %q", operand.KindOf(child), child.GetName()))
 	}
 
 	return writes, nil

@@ -53,8 +53,8 @@ func StatusPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	return firstFree(HealthPort(spec)+1, ListenPorts(spec))
 }
 
-// MetricsPort returns the port of the exporter, or 0 if there is none: the first port from 9113 up
-// that the spec does not use.
+// MetricsPort returns the port of the exporter, which is the first port from 9113 up that the spec
+// does not use. It returns 0 if the instance has no exporter.
 func MetricsPort(spec *v1alpha2.NginxOperatorSpec) int32 {
 	if !HasExporter(spec) {
 		return 0

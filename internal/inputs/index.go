@@ -124,7 +124,7 @@ func volumeReferences(volume *v1alpha2.Volume) (configMaps, secrets []string) {
 	return configMaps, secrets
 }
 
-// distinct returns the names in order, each once, or nil if there is none.
+// distinct sorts the names, and removes duplicates.
 func distinct(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -27,7 +28,9 @@ func (s State) Service() *corev1.Service {
 
 // Owned returns the children of a kind that are not being deleted.
 func (s State) Owned(kind string) []client.Object {
-	return slices.DeleteFunc(slices.Clone(s.objects), func(child client.Object) bool { return KindOf(child) != kind || !s.owns(child) })
+	return slices.DeleteFunc(slices.Clone(s.objects), func(child client.Object) bool {
+		return operand.KindOf(child) != kind || !s.owns(child)
+	})
 }
 
 // Bridges returns the EndpointSlices that the operator has written for the object's Service.

@@ -21,7 +21,7 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 	needed, kinds := sets.New[key](), sets.New[string]()
 	for _, child := range declared {
 		needed.Insert(keyOf(child))
-		kinds.Insert(KindOf(child))
+		kinds.Insert(operand.KindOf(child))
 	}
 	for _, child := range unrendered {
 		kinds.Insert(child.Kind)
@@ -52,7 +52,7 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 	var out []client.Object
 	for _, kind := range candidates {
 		for _, child := range s.objects {
-			if KindOf(child) == kind && !needed.Has(keyOf(child)) && s.owns(child) {
+			if operand.KindOf(child) == kind && !needed.Has(keyOf(child)) && s.owns(child) {
 				out = append(out, child.DeepCopyObject().(client.Object))
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -66,7 +67,7 @@ func TestStale(t *testing.T) {
 			}
 			var got []string
 			for _, child := range stale {
-				got = append(got, KindOf(child)+" "+child.GetName())
+				got = append(got, operand.KindOf(child)+" "+child.GetName())
 			}
 			if diff := gocmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

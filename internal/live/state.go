@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -133,7 +132,4 @@ func (s State) owns(child client.Object) bool {
 // key identifies a child of an object.
 type key struct{ kind, name string }
 
-func keyOf(child client.Object) key { return key{KindOf(child), child.GetName()} }
-
-// KindOf returns the kind of a child. Items of a list have none, but the Go types have its name.
-func KindOf(child client.Object) string { return reflect.TypeOf(child).Elem().Name() }
+func keyOf(child client.Object) key { return key{operand.KindOf(child), child.GetName()} }

@@ -44,7 +44,7 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 			continue
 		}
 
-		kind := kindOf(child)
+		kind := KindOf(child)
 		path, value := largestField(child, &object.Spec)
 		detail := fmt.Sprintf("%s would have %d bytes of annotations, and the API server accepts %d in all: shorten this field. "+
 			"The operator records what it declares in an annotation of the %s, so annotations count twice",
@@ -67,7 +67,7 @@ func largestField(child client.Object, spec *v1alpha2.NginxOperatorSpec) (path *
 			path, value = at, string(raw)
 		}
 	}
-	if kindOf(child) == "Service" && spec.Service != nil {
+	if KindOf(child) == "Service" && spec.Service != nil {
 		consider(SpecPath.Child("service", "annotations"), spec.Service.Annotations)
 	}
 

@@ -25,7 +25,7 @@ func WithEntrance(children, other []client.Object) []client.Object {
 		}
 	}
 
-	slices.SortStableFunc(out, func(a, b client.Object) int { return rankOf(kindOf(a)) - rankOf(kindOf(b)) })
+	slices.SortStableFunc(out, func(a, b client.Object) int { return rankOf(KindOf(a)) - rankOf(KindOf(b)) })
 	return out
 }
 

@@ -142,8 +142,8 @@ func TestWithEntrance(t *testing.T) {
 	children := WithEntrance(Desired(pods, in), Desired(entrance, in))
 	var kinds []string
 	for _, child := range children {
-		kinds = append(kinds, kindOf(child))
-		if kindOf(child) == "Service" && child.GetAnnotations()["of"] != "entrance" {
+		kinds = append(kinds, KindOf(child))
+		if KindOf(child) == "Service" && child.GetAnnotations()["of"] != "entrance" {
 			t.Errorf("Service %+v", child)
 		}
 	}

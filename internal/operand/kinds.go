@@ -24,12 +24,12 @@ var kinds = []client.Object{
 	&gatewayv1.HTTPRoute{}, &monitoringv1.PodMonitor{}, &monitoringv1.PrometheusRule{},
 }
 
-// kindOf returns the kind of a child, which its Go type has as its name.
-func kindOf(child client.Object) string { return reflect.TypeOf(child).Elem().Name() }
+// KindOf returns the kind of a child. Items of a list have none, but the Go types have its name.
+func KindOf(child client.Object) string { return reflect.TypeOf(child).Elem().Name() }
 
 // rankOf returns the position of a kind in kinds, or -1.
 func rankOf(kind string) int {
-	return slices.IndexFunc(kinds, func(child client.Object) bool { return kindOf(child) == kind })
+	return slices.IndexFunc(kinds, func(child client.Object) bool { return KindOf(child) == kind })
 }
 
 // New returns an empty object of the kind of a child, or nil for any other kind.
@@ -61,7 +61,7 @@ func EntranceKinds() []string {
 }
 
 // IsEntrance reports whether a child belongs to the entrance of an instance.
-func IsEntrance(child client.Object) bool { return slices.Contains(EntranceKinds(), kindOf(child)) }
+func IsEntrance(child client.Object) bool { return slices.Contains(EntranceKinds(), KindOf(child)) }
 
 // OptionalKind is a kind of child that is not installed in every cluster.
 type OptionalKind struct {
@@ -89,5 +89,5 @@ func optionalNames() (names []string) {
 
 // WithoutMissing returns children without those whose kind is not installed.
 func WithoutMissing(children []client.Object, missing map[string]string) []client.Object {
-	return slices.DeleteFunc(slices.Clone(children), func(child client.Object) bool { return missing[kindOf(child)] != "" })
+	return slices.DeleteFunc(slices.Clone(children), func(child client.Object) bool { return missing[KindOf(child)] != "" })
 }

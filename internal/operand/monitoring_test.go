@@ -22,7 +22,7 @@ func kindsOf(object *v1alpha2.NginxOperator) string {
 	in := Inputs{Image: fixture.Image, Exporter: defaults.ExporterImage(&object.Spec, fixture.ExporterImage)}
 	var kinds []string
 	for _, child := range Desired(object, in) {
-		kinds = append(kinds, kindOf(child))
+		kinds = append(kinds, KindOf(child))
 	}
 	return strings.Join(kinds, " ")
 }

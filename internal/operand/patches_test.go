@@ -33,14 +33,14 @@ func TestEachKindCanBePatchedOrIsExcused(t *testing.T) {
 	in := newInputs(t, object, object.Spec.Config.Inline, false)
 	var checked []string
 	for _, child := range patchable(object, in) {
-		checked = append(checked, kindOf(child))
+		checked = append(checked, KindOf(child))
 	}
 	slices.Sort(checked)
 	if diff := gocmp.Diff(patch.Kinds(), checked); diff != "" {
 		t.Errorf("patchable returns other kinds than the table of internal/patch/kinds.go has (-table +patchable):\n%s", diff)
 	}
 	for _, child := range Desired(object, in) {
-		kind := kindOf(child)
+		kind := KindOf(child)
 		if _, excused := notPatchable[kind]; slices.Contains(patch.Kinds(), kind) == excused {
 			t.Errorf("%s: give it an entry in internal/patch/kinds.go, the enum of PatchTarget.Kind and patchable, or say in notPatchable "+
 				"why it has none", kind)

@@ -75,7 +75,7 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 	var warnings, names []string
 	children := Desired(object, in)
 	for _, child := range children {
-		if kind := kindOf(child); slices.Contains(patch.Kinds(), kind) {
+		if kind := KindOf(child); slices.Contains(patch.Kinds(), kind) {
 			names = append(names, fmt.Sprintf("%s %q", kind, child.GetName()))
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/change"
-	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
@@ -100,7 +99,7 @@ func (r Rendering) Unrendered() []operand.OptionalKind {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(operand.OptionalKinds), func(optional operand.OptionalKind) bool {
-		isOfKind := func(child client.Object) bool { return live.KindOf(child) == optional.Kind }
+		isOfKind := func(child client.Object) bool { return operand.KindOf(child) == optional.Kind }
 		isDeclared := slices.ContainsFunc(r.Entrance.Children, isOfKind)
 		if object := r.Entrance.Object; object != nil { // its children lack the kinds that are not installed
 			isDeclared = optional.IsDeclared(&object.Spec)

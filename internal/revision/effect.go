@@ -67,8 +67,8 @@ func (s Store) InEffect(
 	return revision, &v1alpha2.StoredRevision{Name: revision.Name, Hash: hashOf(raw), HasEntrance: true}, nil
 }
 
-// livePods returns what was declared last of the live Deployment, the ConfigMaps that it mounts,
-// and the size of the instance.
+// livePods returns the last declaration of the live Deployment, the ConfigMaps that it mounts, and
+// the size of the instance.
 func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, data *stored) ([]client.Object, error) {
 	last, err := s.Last(ctx, object, nil)
 	if last == nil || err != nil {

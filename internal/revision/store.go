@@ -29,8 +29,8 @@ type Store struct {
 	Applier *apply.Applier
 }
 
-// Load returns what the ControllerRevision of the status has, or nil if there is none, or if
-// another client has changed or deleted it. spec, which can be nil, has the data of the ConfigMaps
+// Load returns the stored declaration, or nil if the status references no ControllerRevision, or if
+// another client has changed or deleted the ControllerRevision. spec, which can be nil, has the data of the ConfigMaps
 // that are the same.
 func (s Store) Load(ctx context.Context, object *v1alpha2.NginxOperator, spec *Declaration) (*Declaration, error) {
 	reference := object.Status.StoredRevision
@@ -56,8 +56,8 @@ func (s Store) Load(ctx context.Context, object *v1alpha2.NginxOperator, spec *D
 	return out, nil
 }
 
-// Last returns what was declared last of the Pods, or nil without a Deployment or its last
-// declaration. Its children are the Deployment and those of its ConfigMaps that the spec renders.
+// Last returns the last declaration of the Pods, or nil if there is no Deployment or the Deployment
+// has no record of it. Its children are the Deployment and those of its ConfigMaps that the spec renders.
 func (s Store) Last(ctx context.Context, object *v1alpha2.NginxOperator, spec *Declaration) (*Declaration, error) {
 	live := s.Live.Deployment()
 	if live == nil || s.Applier == nil {
@@ -148,7 +148,7 @@ func (s Store) declared(ctx context.Context, object *v1alpha2.NginxOperator, chi
 
 // whole returns a child as the API server has it, or nil if it is gone.
 func (s Store) whole(ctx context.Context, object *v1alpha2.NginxOperator, child client.Object) (client.Object, error) {
-	kind := live.KindOf(child)
+	kind := operand.KindOf(child)
 	whole := operand.New(kind)
 	err := s.Applier.Reader.Get(ctx, client.ObjectKeyFromObject(child), whole)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(whole, object) {

@@ -14,8 +14,8 @@ import (
 	"github.com/example/nginx-operator/internal/operand"
 )
 
-// TestStored verifies that what is stored is what was in effect, and that data of another client is
-// refused.
+// TestStored verifies that the stored children are those in effect, and that data of another client
+// is refused.
 func TestStored(t *testing.T) {
 	object := fixture.NewObject(fixture.Monitored(), fixture.Ports("http", "80 to 8080"))
 	children := operand.Desired(object, operand.Inputs{Image: fixture.Image, Exporter: fixture.ExporterImage})

@@ -1,5 +1,5 @@
-// Package rollout decides which declaration of an NginxOperator is applied: that of the spec, the
-// one that was declared last, or what is in effect. It also evaluates rollouts.
+// Package rollout decides which declaration of an NginxOperator is applied: the spec, the last
+// declaration, or the children in effect. It also evaluates rollouts.
 package rollout
 
 import (

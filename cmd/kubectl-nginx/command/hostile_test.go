@@ -246,7 +246,7 @@ var hostileDeployment = strings.ReplaceAll(`{
 	"EVIL", `\u001b[2J\u007f\u0085\u202e`+mark)
 
 // TestHostileContent verifies that no command prints a control character that a terminal
-// interprets. The test requires a case for every command.
+// interprets. It fails if a command has no case.
 func TestHostileContent(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	server := httptest.NewServer(newHostileServer())

@@ -110,7 +110,8 @@ func (c *cli) statusOfAll(ctx context.Context, connected *connection, which sele
 	return err
 }
 
-// child reads a child, or only its metadata if the report needs no more. It is nil if there is none.
+// child reads a child, or only its metadata if the report needs no more. It returns nil if the child
+// does not exist.
 func (c *connection) child(ctx context.Context, object *v1alpha2.NginxOperator, related v1alpha2.RelatedObject) (client.Object, error) {
 	gvk := schema.FromAPIVersionAndKind(related.APIVersion, related.Kind)
 	var child client.Object = &metav1.PartialObjectMetadata{}
