@@ -76,20 +76,27 @@ check: ## Run everything that must pass: verify, test, and e2e. Print where the 
 
 ##@ Code
 
+CRD_REF_DOCS = crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs/config.yaml --templates-dir=hack/crd-ref-docs --renderer=markdown
 generate: bin/controller-gen bin/crd-ref-docs ## Generate deep copies, the API reference, and the table of reasons.
 	controller-gen object paths=./api/... paths=./examples/...
-	crd-ref-docs --log-level=ERROR --config=hack/crd-ref-docs.yaml --source-path=api --renderer=markdown --output-path=docs/reference/api.md
+	$(CRD_REF_DOCS) --source-path=api/v1alpha2 --output-path=docs/reference/api.md
+	$(CRD_REF_DOCS) --source-path=api/v1alpha1 --output-path=docs/reference/api-v1alpha1.md
 	go run ./hack/reasons > docs/reference/reasons.md
 	go run ./hack/nightly merge
 
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml
+# The URLs of runbooks lead to the pages of the installed release.
+NAME_RUNBOOKS := config/monitoring/prometheusrule.yaml config/monitoring/dashboard.json config/monitoring/dashboard-instances.json \
+  assets/manifests/prometheusrule.yaml internal/operand/testdata/fields.txt test/monitoring/testdata/alerts.yaml \
+  test/monitoring/testdata/instance-alerts.yaml
 manifests: bin/controller-gen ## Generate CRDs, RBAC, and webhook configurations from api/, controllers/, and internal/.
 	controller-gen crd rbac:roleName=manager-role webhook paths=./{api,controllers,internal/webhook}/... \
 	  output:crd:dir=config/crd/bases output:rbac:dir=config/rbac output:webhook:dir=config/webhook
 	controller-gen crd rbac:roleName=manager-role webhook paths=./examples/... \
 	  output:crd:dir=examples/config/crd output:rbac:dir=examples/config/rbac output:webhook:dir=examples/config/webhook
 	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's/\(nginx-operator-scorecard\):.*/\1:v$(VERSION)/' $(NAME_IMAGES)
-	rm $(NAME_IMAGES:%=%.bak)
+	sed -i.bak -e 's,blob/[^/]*/docs/runbooks,blob/v$(VERSION)/docs/runbooks,' $(NAME_RUNBOOKS)
+	rm $(NAME_IMAGES:%=%.bak) $(NAME_RUNBOOKS:%=%.bak)
 
 # Modules of this repository whose dependencies the operator's module must not have.
 MODULES = hack/oci hack/site test/cluster
@@ -207,7 +214,7 @@ e2e-setup:
 e2e-tests: bin/gotestsum $(E2E)
 	mkdir -p dist
 	E2E_PART='$(E2E_PART)' $(RELEASE) exec gotestsum --format=standard-verbose --raw-command --jsonfile=dist/e2e.json -- \
-	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(call in-part,gate,-test.failfast) -test.timeout=60m
+	  $(IN_CLUSTER) go tool test2json -t -p test/e2e bin/e2e.test -test.v=test2json $(call in-part,gate,-test.failfast) $(if $(E2E_RUN),-test.run='$(E2E_RUN)') -test.timeout=60m
 e2e-olm-v1: ## Test the bundle and the catalog with OLM v1, on a cluster without OLM v0.
 	$(MAKE) cluster-olm-v1 e2e-images e2e-tests E2E_PART=olm-v1
 start-arm64: bin/release ## Build the operator for arm64, and start it in an emulator.
@@ -288,8 +295,14 @@ SITE_BASE ?= /
 site: bin/site bin/hugo bin/release ## Render docs/ of all releases as a website in dist/site. Needs npm.
 	bin/site build -base $(SITE_BASE)
 site-check: site ## Open each page of the site in Chromium. Overflow, a dead link, or a missing diagram is a failure.
-	go test -C hack/site -tags=site -count=1 -run=TestCheckFindsDefects .
+	go test -C hack/site -tags=site -count=1 -run="TestCheckFindsDefects|TestPictures" .
 	bin/site check -base $(SITE_BASE)
+
+pictures: bin/site ## Draw docs/pictures from a running cluster: the dashboards, and the output of kubectl nginx status. Needs npm and Chromium.
+	rm -rf dist/pictures
+	mkdir -p dist/pictures
+	PICTURES=$(CURDIR)/dist/pictures $(MAKE) e2e E2E_RUN='^TestSubscription$$/^under_load$$/^(rollback|monitoring)$$|^TestSubscription$$/^monitoring$$'
+	bin/site pictures
 
 ##@ Cluster
 

@@ -20,12 +20,12 @@ import (
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/conversion"
 	"github.com/example/nginx-operator/internal/fleet"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/olm"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/options"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/scheme"
 	operatorwebhook "github.com/example/nginx-operator/internal/webhook"
 	"github.com/example/nginx-operator/internal/wellknown"
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Namespaces) (*manager.Manager, error) {
-	newInformer, err := objectcache.Informers(cfg, inputs.Indexes(), permissions)
+	newInformer, err := objectcache.Informers(cfg, resolve.Indexes(), permissions)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 	metrics.NewWebhookCertificate(ctrlmetrics.Registry, mgr.Guard.GetCertificate)
 	uncached, err := newUncached(mgr)
 	if err != nil {
-		return fmt.Errorf("failed to make the uncached client: %w", err)
+		return fmt.Errorf("failed to create the uncached client: %w", err)
 	}
 
 	configMaps, secrets, err := reference.NewTrackers(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetAPIReader(),

@@ -28,7 +28,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // The table of settings has the default of each flag that has one.
 func TestDefaultsOfFlags(t *testing.T) {
-	const page = "docs/guide/operations.md"
+	const page = "docs/guide/operations/settings.md"
 	guide := read(t, page)
 	var help strings.Builder
 	_, _ = options.Parse([]string{"--help"}, os.LookupEnv, &help)
@@ -79,7 +79,9 @@ func TestDefaultsOfFields(t *testing.T) {
 			"docs/reference/api.md":                         "Defaults to %d if targetMemoryUtilizationPercentage",
 		}},
 		{int32(fleet.SlotTime.Minutes()), map[string]string{
-			"docs/guide/operations.md": "lost the slot after %d minutes,", "docs/guide/fields/rollout.md": "not Ready %d minutes after its start",
+			"docs/guide/operations/metrics.md":       "lost the slot after %d minutes,",
+			"docs/guide/operations/fleet-rollout.md": "| %d minutes, independent",
+			"docs/guide/fields/rollout.md":           "not Ready %d minutes after its start",
 		}},
 	} {
 		for page, form := range test.at {
@@ -182,13 +184,13 @@ func TestMinutesOfAlerts(t *testing.T) {
 	}
 }
 
-// docs/development.md has the measured times of make check. The README repeats them in minutes, and
-// no other page does.
+// docs/development/tests.md has the measured times of make check. The README repeats them in
+// minutes, and no other page does.
 func TestMinutesOfTheGate(t *testing.T) {
 	totals := regexp.MustCompile(`(?m)^\| total \| ([\d,]+) \| [\d,]+ \| ([\d,]+) \| [\d,]+ \|$`)
-	total := totals.FindStringSubmatch(read(t, "docs/development.md"))
+	total := totals.FindStringSubmatch(read(t, "docs/development/tests.md"))
 	if total == nil {
-		t.Fatal("docs/development.md has no total of make check")
+		t.Fatal("docs/development/tests.md has no total of make check")
 	}
 	readme := read(t, "README.md")
 	for row, seconds := range map[string]string{"first time, on two cores": total[2], "again": total[1]} {
@@ -200,13 +202,13 @@ func TestMinutesOfTheGate(t *testing.T) {
 		least, _ := strconv.Atoi(stated[1])
 		most, _ := strconv.Atoi(stated[2])
 		if up := (measured + 59) / 60; up < least || up > most {
-			t.Errorf("README.md says %s minutes (%s), docs/development.md %d seconds", stated[0], row, measured)
+			t.Errorf("README.md says %s minutes (%s), docs/development/tests.md %d seconds", stated[0], row, measured)
 		}
 	}
 	decision := read(t, "docs/adr/0038-the-gate.md")
 	_, consequences, _ := strings.Cut(decision, "\n## Consequences\n")
 	if repeated := regexp.MustCompile(`run takes \d+ minutes|\d+ minutes and`).FindString(consequences); repeated != "" ||
-		!strings.Contains(consequences, "../development.md#output-of-make-check") {
+		!strings.Contains(consequences, "../development/tests.md#output-of-make-check") {
 		t.Errorf("docs/adr/0038-the-gate.md repeats %q, or does not link to the times of make check", repeated)
 	}
 }
@@ -235,24 +237,13 @@ func releaseOf(bundle string) string { return strings.TrimSuffix(path.Base(bundl
 
 // The pages quote log messages that the operator writes.
 func TestLogMessages(t *testing.T) {
-	var code strings.Builder
-	for _, root := range []string{"internal", "controllers", "pkg", "cmd", "main.go"} {
-		err := fs.WalkDir(repository, root, func(name string, _ fs.DirEntry, err error) error {
-			if err == nil && path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") {
-				code.WriteString(read(t, name))
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	code := codeOf(t)
 	quoted := regexp.MustCompile("(?:log (?:has|names it)|The operator logs)[^.`]*\\(?`([A-Z][a-z]+(?: [A-Za-z]+)+)`|" +
 		"logs the [^.`]*\\(`([A-Z][^`]+)`")
 	found := 0
 	for page, text := range pages(t) {
 		for _, match := range quoted.FindAllStringSubmatch(oneLine(text), -1) {
-			if found++; !strings.Contains(code.String(), `"`+match[1]+match[2]) {
+			if found++; !strings.Contains(code, `"`+match[1]+match[2]) {
 				t.Errorf("%s: the operator does not log %q", page, match[1]+match[2])
 			}
 		}
@@ -281,7 +272,7 @@ func TestReadyIsNotAboutAnswers(t *testing.T) {
 		}
 	}
 	csv := readBundled(t).Spec.Description
-	for _, text := range []string{"wrong answers", "404 or 502"} {
+	for _, text := range []string{"wrong responses", "404 or 502"} {
 		if !strings.Contains(csv, text) {
 			t.Errorf("the description of the bundle does not say %q", text)
 		}

@@ -102,13 +102,31 @@ func literals(t *testing.T, file string, counts func(name, value string) bool) [
 	return out
 }
 
-// Each reason of a condition has a section.
+// Each reason of a condition has one section, and troubleshooting.md leads to it: it has the anchor
+// of the reason, with a link if the section is on another page.
 func TestEveryReasonHasASection(t *testing.T) {
-	guide := read(t, "docs/troubleshooting.md")
+	const index = "docs/troubleshooting.md"
+	guide := read(t, index)
+	names, err := fs.Glob(repository, "docs/troubleshooting/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	reasons := literals(t, "api/v1alpha2/conditions.go", func(name, _ string) bool { return strings.HasPrefix(name, "Reason") })
 	for _, reason := range reasons {
-		if !regexp.MustCompile(`(?m)^#+ ` + reason + `$`).MatchString(guide) {
-			t.Errorf("troubleshooting.md has no heading %q", reason)
+		var sections []string
+		for _, name := range append(names, index) {
+			if regexp.MustCompile(`(?m)^### ` + reason + `$`).MatchString(read(t, name)) {
+				sections = append(sections, name)
+			}
+		}
+		if len(sections) != 1 {
+			t.Errorf("the sections of %s are on %q, want one", reason, sections)
+			continue
+		}
+		anchor := strings.ToLower(reason)
+		row := `<a id="` + anchor + `"></a>[` + reason + `](` + strings.TrimPrefix(sections[0], "docs/") + "#" + anchor + ")"
+		if sections[0] != index && !strings.Contains(guide, row) {
+			t.Errorf("%s does not have %s", index, row)
 		}
 	}
 }
@@ -166,8 +184,7 @@ func TestCapabilityLevelsAreHeld(t *testing.T) {
 
 // The user guide has each metric, and each flag with its variable.
 func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
-	const page = "docs/guide/operations.md"
-	guide := read(t, page)
+	const metrics, settings = "docs/guide/operations/metrics.md", "docs/guide/operations/settings.md"
 	isMetric := func(_, value string) bool { return strings.HasPrefix(value, "nginx_operator_") }
 	files, err := fs.Glob(repository, "internal/metrics/*.go")
 	if err != nil {
@@ -178,8 +195,8 @@ func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
 			continue
 		}
 		for _, metric := range literals(t, file, isMetric) {
-			if !strings.Contains(guide, "`"+metric+"`") {
-				t.Errorf("%s does not name the metric %s", page, metric)
+			if !strings.Contains(read(t, metrics), "`"+metric+"`") {
+				t.Errorf("%s does not name the metric %s", metrics, metric)
 			}
 		}
 	}
@@ -193,8 +210,8 @@ func TestUserGuideNamesMetricsAndFlags(t *testing.T) {
 		t.Fatalf("found %d flags and %d variables in the help:\n%s", len(flags), len(variables), help.String())
 	}
 	for i := range flags {
-		if row := "| `" + flags[i][1] + "` | `" + variables[i][1] + "` |"; !strings.Contains(guide, row) {
-			t.Errorf("%s has no row that begins with %s", page, row)
+		if row := "| `" + flags[i][1] + "` | `" + variables[i][1] + "` |"; !strings.Contains(read(t, settings), row) {
+			t.Errorf("%s has no row that begins with %s", settings, row)
 		}
 	}
 }
@@ -272,7 +289,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// valid returns an error unless the API accepts a document as a NginxOperator.
+// valid returns an error unless the API accepts a document as an NginxOperator.
 func valid(document []byte) error {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
@@ -356,7 +373,7 @@ func TestClusterWidePermissions(t *testing.T) {
 			t.Errorf("manager-cluster-role has %v on all %v", rule.Verbs, rule.Resources)
 		}
 	}
-	files, err := docs.Files(read(t, "docs/guide/operations.md"), "Watch some namespaces")
+	files, err := docs.Files(read(t, "docs/guide/operations/watch-namespaces.md"), "Create an overlay")
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
@@ -379,14 +396,15 @@ func TestTheOperatorsTokenIsDescribed(t *testing.T) {
 		})
 	}
 	if !may("create", "apps", "deployments") || !may("get", "", "secrets") {
-		t.Fatal("the operator's token is no longer equivalent to cluster-admin: correct SECURITY.md and docs/guide/operations.md")
+		t.Fatal("the operator's token is no longer equivalent to cluster-admin: correct SECURITY.md and docs/guide/operations/permissions.md")
 	}
 	for name, sentences := range map[string][]string{
 		"SECURITY.md": {
-			"[equivalent to cluster-admin](docs/guide/operations.md#the-operators-token)", "create Pods in `kube-system` and read all Secrets",
+			"[equivalent to cluster-admin](docs/guide/operations/permissions.md#the-token-of-the-operator)",
+			"create Pods in `kube-system` and read all Secrets",
 			"Only cluster administrators may create Pods in the operator's namespace",
 		},
-		"docs/guide/operations.md": {
+		"docs/guide/operations/permissions.md": {
 			"**The operator's token is equivalent to cluster-admin.**", "it can read every Secret",
 			"Only users who are cluster administrators already may create Pods in the operator's namespace",
 		},

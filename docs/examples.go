@@ -11,7 +11,7 @@ import (
 type Example struct {
 	// Section is the heading of the second level that it stands under, "" before the first.
 	Section string
-	// Documents are its YAML documents, at least one of which is a NginxOperator.
+	// Documents are its YAML documents, at least one of which is an NginxOperator.
 	Documents []string
 }
 
@@ -41,7 +41,7 @@ func Fields(guide fs.FS) (string, error) {
 	return out.String(), nil
 }
 
-// Examples returns the manifests of a page that declare a NginxOperator, in their order.
+// Examples returns the manifests of a page that declare an NginxOperator, in their order.
 func Examples(page string) []Example {
 	var out []Example
 	section := ""

@@ -97,7 +97,7 @@ func TestCommandsQuoteQuestionMarks(t *testing.T) {
 // The pages say that no release is signed exactly if the repository has no public key.
 func TestSignedReleases(t *testing.T) {
 	_, err := fs.Stat(repository, "cosign.pub")
-	for _, page := range []string{"SECURITY.md", "docs/guide/operations.md"} {
+	for _, page := range []string{"SECURITY.md", "docs/guide/operations/downloads.md", "docs/facts.md"} {
 		if unsigned := strings.Contains(read(t, page), "No release is signed yet."); unsigned != (err != nil) {
 			t.Errorf("%s says that no release is signed: %t; cosign.pub: %v", page, unsigned, err)
 		}
@@ -176,8 +176,8 @@ func TestMirrorsHaveEveryRepository(t *testing.T) {
 // krew's manifest references the archives that the release procedure publishes.
 func TestPluginIsPublished(t *testing.T) {
 	manifest := read(t, "cmd/kubectl-nginx/krew.yaml")
-	_, procedure, _ := strings.Cut(read(t, "docs/development.md"), "\n## A release\n")
-	procedure, _, _ = strings.Cut(procedure, "\n### ")
+	_, procedure, _ := strings.Cut(read(t, "docs/development/release.md"), "\n## A release\n")
+	procedure, _, _ = strings.Cut(procedure, "\n## ")
 	for _, words := range []string{
 		"`make release ", "`kubectl-nginx_OS_ARCH.tar.gz`", "`krew.yaml`", "`dist/release`", "`vX.Y.Z`",
 	} {
@@ -219,7 +219,7 @@ func TestChangelogHasDates(t *testing.T) {
 	}
 }
 
-// references are the fields of a NginxOperator that reference an object, with its kind. Each is a suffix
+// references are the fields of an NginxOperator that reference an object, with its kind. Each is a suffix
 // of a path.
 var references = map[string]string{
 	"secretName": "Secret", "claimName": "PersistentVolumeClaim", "priorityClassName": "PriorityClass", "driver": "CSIDriver",

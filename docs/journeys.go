@@ -40,7 +40,7 @@ var (
 	journeyBlock = regexp.MustCompile("(?ms)^#+ (?P<heading>[^\n]+)$|" +
 		"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$")
 	titlePattern = regexp.MustCompile(`(?m)\A# (.+)$`)
-	countPattern = regexp.MustCompile(`(?m)^Commands: (\d+); the tests run (all|\d+) of them\.$`)
+	countPattern = regexp.MustCompile(`(?m)^Commands: (\d+), (all|\d+) tested\.$`)
 	savedAs      = regexp.MustCompile("[Ss]ave this as `([\\w.-]+)`(?:[^\n]|\n[^\n])*:\n\n\\z")
 	heredoc      = regexp.MustCompile(`<<'?(\w+)'?`)
 	notRunItem   = regexp.MustCompile("(?m)^\\* `([^`]+)`: (.+)$")
@@ -51,14 +51,14 @@ var (
 const anyTime = `(?:\d+[dhms])+|\d{4}-\d{2}-\d{2}T[\d:]{8}Z`
 
 // notRunHeading is the heading of the section that lists the commands that no test runs.
-const notRunHeading = "Commands that the tests do not run"
+const notRunHeading = "Untested commands"
 
 // ParseJourney reads a page of docs/journeys. It returns an error unless the page states the right
 // numbers of commands and lists every step that no test runs, with the reason in its marker.
 func ParseJourney(page string) (*Journey, error) {
 	title, counts := titlePattern.FindStringSubmatch(page), countPattern.FindStringSubmatch(page)
 	if title == nil || counts == nil {
-		return nil, errors.New(`the page needs a title, and a line "Commands: N; the tests run all of them."`)
+		return nil, errors.New(`the page needs a title, and a line "Commands: N, all tested."`)
 	}
 	steps, err := Steps(page)
 	if err != nil {
@@ -76,7 +76,7 @@ func ParseJourney(page string) (*Journey, error) {
 		tested = strconv.Itoa(out.Tested)
 	}
 	if counts[1] != strconv.Itoa(out.Commands) || counts[2] != tested {
-		return nil, fmt.Errorf("the page states %q, but it has %d commands, and the tests run %d", counts[0], out.Commands, out.Tested)
+		return nil, fmt.Errorf("the page states %q, but it has %d commands, and %d are tested", counts[0], out.Commands, out.Tested)
 	}
 	return out, out.checkNotRun(page)
 }

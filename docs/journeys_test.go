@@ -12,11 +12,11 @@ import (
 )
 
 // journeyPage is a page of two steps that tests run and one that they do not run.
-const journeyPage = "# Do it\n\nCommands: 4; the tests run 3 of them.\n\n## First\n\n" +
+const journeyPage = "# Do it\n\nCommands: 4, 3 tested.\n\n## First\n\n" +
 	"Save this as `a.yaml`, with\nyour name:\n\n```yaml\na: 1\n```\n\n" +
 	"```sh\n# Both at once\nkubectl apply -f a.yaml\nkubectl get \\\n  pods <<EOF\nkubectl none\nEOF\n```\n\n" +
 	"```text\nNAME   AGE\nweb  ...s\n```\n\n<!-- not run: it needs a printer -->\n```sh\nlpr a.yaml\n```\n\n```sh\ntrue\n```\n\n" +
-	"## Commands that the tests do not run\n\n* `lpr`: it needs a printer\n"
+	"## Untested commands\n\n* `lpr`: it needs a printer\n"
 
 func TestParseJourney(t *testing.T) {
 	got, err := docs.ParseJourney(journeyPage)
@@ -87,7 +87,7 @@ func TestParseJourneyRefuses(t *testing.T) {
 	for name, page := range map[string]string{
 		"a page without a number":          strings.Replace(journeyPage, "Commands:", "Lines:", 1),
 		"another number of commands":       strings.Replace(journeyPage, "Commands: 4", "Commands: 5", 1),
-		"another number of tested ones":    strings.Replace(journeyPage, "run 3 of", "run all of", 1),
+		"another number of tested ones":    strings.Replace(journeyPage, ", 3 tested", ", all tested", 1),
 		"a step that is not listed":        strings.Replace(journeyPage, "* `lpr`: it needs a printer\n", "", 1),
 		"another reason":                   strings.Replace(journeyPage, "`: it needs", "`: it lacks", 1),
 		"an item without a step":           journeyPage + "* `true`: it is too easy\n",
@@ -102,14 +102,17 @@ func TestParseJourneyRefuses(t *testing.T) {
 	}
 }
 
-// An end-to-end test runs the commands of the page on backups like those of a journey.
-func TestBackupPage(t *testing.T) {
-	journey, err := docs.ParseJourney(read(t, "docs/guide/backup.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if journey.Tested != journey.Commands {
-		t.Errorf("the tests run %d of %d commands", journey.Tested, journey.Commands)
+// End-to-end tests run the commands of these pages of the guide like those of a journey.
+func TestGuidesInTheFormOfAJourney(t *testing.T) {
+	for _, page := range []string{"docs/guide/backup.md", "docs/guide/first-instance.md"} {
+		journey, err := docs.ParseJourney(read(t, page))
+		if err != nil {
+			t.Errorf("%s: %v", page, err)
+			continue
+		}
+		if journey.Tested != journey.Commands {
+			t.Errorf("%s: the tests run %d of %d commands", page, journey.Tested, journey.Commands)
+		}
 	}
 }
 

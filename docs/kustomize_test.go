@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are the objects that a NginxOperator can reference and kustomize can rename, with a pattern
+// kinds are the objects that an NginxOperator can reference and kustomize can rename, with a pattern
 // for the last two names of a field that references one.
 var kinds = map[string]*regexp.Regexp{
 	"ConfigMap":             regexp.MustCompile(`(?i)^([a-z]*configMap[a-z]*\.name|[a-z]+\.[a-z]*configMapName)$`),

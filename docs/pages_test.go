@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,32 +13,40 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The user guide is the index of all pages. The pages on fields, the runbooks, and the decisions
-// have indexes of their own.
+// indexes are the indexes of directories, which list the pages there.
+var indexes = map[string]string{
+	"docs/adr": "docs/adr/README.md", "docs/development": "docs/development.md", "docs/guide/fields": "docs/guide/fields.md",
+	"docs/guide/operations": "docs/guide/operations.md", "docs/runbooks": "docs/runbooks/README.md",
+	"docs/troubleshooting": "docs/troubleshooting.md",
+}
+
+// The user guide is the index of all pages, except of those in directories with an index of their
+// own. Each page is in its index.
 func TestUserGuideListsEveryPage(t *testing.T) {
 	const index = "docs/user-guide.md"
 	guide := read(t, index)
 	found := 0
-	err := fs.WalkDir(repository, "docs", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(repository, "docs", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && (name == "docs/guide/fields" || name == "docs/runbooks" || name == "docs/adr") {
-			return fs.SkipDir
-		}
-		if path.Ext(name) != ".md" || name == index {
+		if path.Ext(name) != ".md" || name == index || name == indexes[path.Dir(name)] {
 			return nil
 		}
-		if found++; !strings.Contains(guide, "]("+strings.TrimPrefix(name, "docs/")+")") {
-			t.Errorf("%s does not link to %s", index, name)
+		list, text := index, guide
+		if own, ok := indexes[path.Dir(name)]; ok {
+			list, text = own, read(t, own)
+		}
+		if found++; !strings.Contains(text, "]("+strings.TrimPrefix(name, path.Dir(list)+"/")) {
+			t.Errorf("%s does not link to %s", list, name)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"runbooks/README.md", "adr/README.md", "guide/fields.md"} {
-		if !strings.Contains(guide, "]("+name+")") {
+	for _, name := range indexes {
+		if !strings.Contains(guide, "]("+strings.TrimPrefix(name, "docs/")+")") {
 			t.Errorf("%s does not link to %s", index, name)
 		}
 	}
@@ -85,5 +94,29 @@ func TestOutagePageDescribesWebhooks(t *testing.T) {
 	}
 	if fails != 1 || timeouts[5] != 2 || timeouts[2] != 1 {
 		t.Errorf("%d webhooks fail, and the others wait %v; the page describes one that fails, two of 5 s, and one of 2 s", fails, timeouts)
+	}
+}
+
+// Commands that need a clone say so: the page has the word before them. The pages on development are
+// for readers who have one.
+func TestCommandsThatNeedAClone(t *testing.T) {
+	needed := regexp.MustCompile(`(?m)^\s*(?:make |go (?:run|test|build) )|(?:-f|-k) (?:config|test|hack)/`)
+	commands := 0
+	for name, text := range pages(t) {
+		if strings.HasPrefix(name, "docs/development") || strings.HasPrefix(name, "examples/") {
+			continue
+		}
+		for _, fence := range fencePattern.FindAllStringSubmatchIndex(text, -1) {
+			language, script := text[fence[4]:fence[5]], text[fence[6]:fence[7]]
+			if (language != "sh" && language != "bash" && language != "console") || !needed.MatchString(script) {
+				continue
+			}
+			if commands++; !strings.Contains(text[:fence[0]], "clone") {
+				t.Errorf("%s does not say that this needs a clone:\n%s", name, script)
+			}
+		}
+	}
+	if commands < 10 {
+		t.Errorf("%d blocks need a clone", commands)
 	}
 }

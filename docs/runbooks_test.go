@@ -39,8 +39,8 @@ func alertsOf(t *testing.T, manifest string) []alert {
 	return out
 }
 
-// Each alert links to its runbook, the index lists it with its severity, and each runbook belongs
-// to an alert.
+// Each alert links to its runbook in the installed release, the index lists it with its severity,
+// and each runbook belongs to an alert.
 func TestRunbooks(t *testing.T) {
 	left := map[string]bool{}
 	files, err := fs.Glob(repository, "docs/runbooks/*.md")
@@ -51,7 +51,7 @@ func TestRunbooks(t *testing.T) {
 		left[strings.TrimSuffix(path.Base(file), ".md")] = true
 	}
 	delete(left, "README")
-	index := read(t, "docs/runbooks/README.md")
+	index, version := read(t, "docs/runbooks/README.md"), strings.TrimSpace(read(t, "VERSION"))
 	for _, manifest := range []string{"config/monitoring/prometheusrule.yaml", "assets/manifests/prometheusrule.yaml"} {
 		for _, rule := range alertsOf(t, manifest) {
 			if !left[rule.Alert] {
@@ -63,7 +63,7 @@ func TestRunbooks(t *testing.T) {
 			if title := runbookPattern.FindStringSubmatch(read(t, page)); title == nil || title[1] != rule.Alert {
 				t.Errorf("%s does not consist of its name, a command, Meaning, Impact, and Remedy", page)
 			}
-			if url := rule.Annotations["runbook_url"]; url != "https://github.com/example/nginx-operator/blob/main/"+page {
+			if url := rule.Annotations["runbook_url"]; url != "https://github.com/example/nginx-operator/blob/v"+version+"/"+page {
 				t.Errorf("%s links to %q", rule.Alert, url)
 			}
 			if row := "| [" + rule.Alert + "](" + rule.Alert + ".md) | " + rule.Labels["severity"] + " | "; !strings.Contains(index, row) {
@@ -73,5 +73,52 @@ func TestRunbooks(t *testing.T) {
 	}
 	for name := range left {
 		t.Errorf("docs/runbooks/%s.md belongs to no alert", name)
+	}
+}
+
+// The first command of a runbook about instances is that of the plugin, and the placeholder of a
+// namespace says whose it is.
+func TestCommandsOfRunbooks(t *testing.T) {
+	index := read(t, "docs/runbooks/README.md")
+	placeholder := regexp.MustCompile(`\b[A-Z]{3,}(?:_[A-Z]+)*\b`)
+	commands := regexp.MustCompile("(?s)```sh\n(.+?)```|`(kubectl .+?)`")
+	for _, manifest := range []string{"config/monitoring/prometheusrule.yaml", "assets/manifests/prometheusrule.yaml"} {
+		for _, rule := range alertsOf(t, manifest) {
+			page := read(t, "docs/runbooks/"+rule.Alert+".md")
+			ofOperator := strings.HasPrefix(rule.Alert, "NginxOperator")
+			if first := strings.Contains(page, "\n\n```sh\nkubectl nginx status "); first == ofOperator {
+				t.Errorf("%s starts with kubectl nginx status: %t", rule.Alert, first)
+			}
+			for _, command := range commands.FindAllStringSubmatch(page, -1) {
+				for _, name := range placeholder.FindAllString(command[1]+command[2], -1) {
+					switch {
+					case name == "END" || name == "ERROR": // of awk, and of the log
+					case !strings.Contains(index, "`"+name+"`") && !strings.Contains(page, "`"+name+"` is "):
+						t.Errorf("%s does not explain %s: %s", rule.Alert, name, command[0])
+					case ofOperator && name != "OPERATOR_NAMESPACE":
+						t.Errorf("%s uses %s: %s", rule.Alert, name, command[0])
+					}
+				}
+			}
+		}
+	}
+}
+
+// kubectl prints only ten lines of each Pod if it selects Pods by label.
+func TestLogsBySelectorAreComplete(t *testing.T) {
+	logs := regexp.MustCompile("kubectl [^`\n|]*\\blogs [^`\n|]*")
+	selected := 0
+	for name, text := range pages(t) {
+		for _, command := range logs.FindAllString(text, -1) {
+			if !strings.Contains(command, " -l ") {
+				continue
+			}
+			if selected++; !strings.Contains(command, " --tail=") {
+				t.Errorf("%s: %s lacks --tail=-1", name, command)
+			}
+		}
+	}
+	if selected < 2 {
+		t.Errorf("%d commands select the Pods of logs by label", selected)
 	}
 }

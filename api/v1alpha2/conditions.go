@@ -10,8 +10,8 @@ const (
 	ConditionReady = "Ready"
 	// ConditionProgressing is True while the operator rolls out the current generation.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True if a persistent problem, or a problem that has lasted a while,
-	// keeps the Pods from the spec. Its reason and message name the problem and the remedy.
+	// ConditionDegraded is True if a problem that persists keeps the running state from the spec.
+	// Its reason and message have the problem and the remedy.
 	ConditionDegraded = "Degraded"
 	// ConditionCertificatesValid exists if spec.tls references at least one usable certificate.
 	// It is False if a certificate has expired or has less than three tenths of its lifetime
@@ -27,8 +27,8 @@ const (
 
 // Reasons of conditions when nothing is wrong.
 const (
-	// ReasonAllReplicasReady (Ready=True): all desired replicas serve the current spec. This says
-	// nothing about the answers of its servers.
+	// ReasonAllReplicasReady (Ready=True): all desired replicas serve the current spec. The
+	// operator does not check the responses of nginx.
 	ReasonAllReplicasReady = "AllReplicasReady"
 	// ReasonScaledToZero (Ready=True): replicas is 0, so no Pod runs.
 	ReasonScaledToZero = "ScaledToZero"
@@ -36,12 +36,12 @@ const (
 	// Pods are draining.
 	ReasonRolloutInProgress = "RolloutInProgress"
 	// ReasonWaitingForFleet (Progressing=True): the operator upgrade changes the Pod template,
-	// and the instance is waiting for a rollout slot. The running Pods serve the current spec.
+	// and the instance waits for a rollout slot. The running Pods serve the current spec.
 	ReasonWaitingForFleet = "WaitingForFleet"
 	// ReasonReplicasUnavailable (Ready=False): the rollout completed, and later some Pods
 	// stopped being ready.
 	ReasonReplicasUnavailable = "ReplicasUnavailable"
-	// ReasonRolloutComplete (Progressing=False): the Pods match the spec.
+	// ReasonRolloutComplete (Progressing=False): all Pods have the current Pod template.
 	ReasonRolloutComplete = "RolloutComplete"
 	// ReasonPaused (Progressing=False, and Ready=False if a change is pending): spec.paused is
 	// true, so the operator changes nothing.
@@ -70,8 +70,11 @@ const (
 	ReasonValueRefused = "ValueRefused"
 )
 
-// Reasons of failures. Degraded=True has one of them, and so has Ready=False if the failure is
-// its cause. status.blockedBy lists every failure, and Paused.
+// Reasons of failures. An instance is blocked while status.blockedBy lists one of them, or Paused.
+// The metric nginx_operator_blocked_objects counts the blocked instances by reason. Degraded=True
+// has one of these reasons, and so has Ready=False if the failure is its cause. With
+// ReferenceNotFound, InvalidReference, InvalidConfiguration, and Unreadable, the spec cannot be
+// used.
 const (
 	// ReasonReferenceNotFound: a referenced ConfigMap or Secret, or its key, does not exist.
 	// Running Pods are unchanged. Remedy: create it, or correct the reference.

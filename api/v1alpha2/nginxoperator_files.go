@@ -16,7 +16,7 @@ type File struct {
 	Path string `json:"path"`
 
 	// configMapRef references a key in the data or binaryData of a ConfigMap in the same
-	// namespace. The operator stores a copy of the content with each revision.
+	// namespace. The operator stores a copy of the content for each revision of the Deployment.
 	// +optional
 	ConfigMapRef *FileReference `json:"configMapRef,omitempty"`
 

@@ -4,21 +4,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GoodRevision is a revision that all replicas served.
+// GoodRevision identifies good Pods. A revision is the Pods of a spec: the Pod template, and the
+// nginx configuration, content, and files that it mounts.
 type GoodRevision struct {
-	// revision is the name of the revision: the name of the instance, and the change. Releases before
-	// 0.8.0 stored it in a ControllerRevision of this name.
+	// revision is the name of the revision: the name of the instance, a hyphen, and change. Releases
+	// before 0.8.0 stored the spec in a ControllerRevision, and used its name.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision"`
 
-	// change identifies the Pods by two hashes: of the part of the spec and its ConfigMaps that
-	// reaches them, and of the Pod template.
+	// change identifies the Pods by two hashes. The first is the hash of the spec, as far as it
+	// affects the Pods, with the content of the ConfigMaps. The second is the hash of the Pod
+	// template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Change string `json:"change,omitempty"`
 
-	// image is the container image of the revision.
+	// image is the container image of nginx.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
@@ -28,12 +30,12 @@ type GoodRevision struct {
 	// +kubebuilder:validation:MaxLength=64
 	ConfigHash string `json:"configHash,omitempty"`
 
-	// time is the time when all replicas first served the revision.
+	// time is the time when all replicas were first updated and available.
 	// +required
 	Time metav1.Time `json:"time"`
 }
 
-// FailedRevision is a revision whose rollout failed and was rolled back.
+// FailedRevision identifies Pods whose rollout failed and was rolled back.
 type FailedRevision struct {
 	// revision is the name of the revision.
 	// +required
@@ -45,8 +47,8 @@ type FailedRevision struct {
 	// +kubebuilder:validation:MaxLength=63
 	Change string `json:"change,omitempty"`
 
-	// secretsHash is a hash of the Secrets that the Pods mounted. Other Secrets are a reason to
-	// attempt the revision again at once.
+	// secretsHash is the hash of the Secrets that the Pods mounted. If a Secret changes, the operator
+	// attempts the rollout again at once.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	SecretsHash string `json:"secretsHash,omitempty"`
@@ -66,16 +68,16 @@ type FailedRevision struct {
 	// +required
 	Time metav1.Time `json:"time"`
 
-	// attempts is the number of rollouts of the revision that failed, up to 1000000. It is absent if
-	// a release before 0.8.0 made the only one.
+	// attempts is the number of failed rollouts of the revision, up to 1000000. It is absent if the
+	// only one was by a release before 0.8.0.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// nextAttemptTime is the time when the operator rolls the revision out again: 2, 4, 8, ... 60
-	// minutes after a failure. It is absent during an attempt, and if only a change of the spec or of
-	// a referenced object can help.
+	// nextAttemptTime is the time of the next rollout of the revision: 2, 4, 8, ... 60 minutes after
+	// a failure. It is absent during an attempt, and if the operator attempts the rollout again only
+	// after a change of the spec or of a referenced object.
 	// +optional
 	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
 
@@ -84,7 +86,7 @@ type FailedRevision struct {
 	AttemptTime *metav1.Time `json:"attemptTime,omitempty"`
 }
 
-// StoredRevision is a reference to the ControllerRevision that stores the children in effect.
+// StoredRevision references the ControllerRevision that stores what is in effect.
 type StoredRevision struct {
 	// name is the name of the ControllerRevision.
 	// +required
@@ -96,16 +98,17 @@ type StoredRevision struct {
 	// +kubebuilder:validation:MaxLength=64
 	Hash string `json:"hash"`
 
-	// hasEntrance means that the entrance of the ControllerRevision is in effect. If it is absent,
-	// that of the spec is.
+	// hasEntrance is true if the entrance in the ControllerRevision is in effect. Otherwise, the
+	// entrance of the spec is in effect. The entrance is the Service, the Ingress or HTTPRoute, the
+	// NetworkPolicy, the PodMonitor, and the PrometheusRule.
 	// +optional
 	HasEntrance bool `json:"hasEntrance,omitempty"`
 }
 
-// DeclaredRevision identifies Pods that were declared.
+// DeclaredRevision identifies the Pods that the operator applied last.
 type DeclaredRevision struct {
-	// revision is the name of the revision, or the label operator.example.com/record of a Deployment
-	// that a release before 0.8.0 wrote.
+	// revision is the name of the revision. For a Deployment that a release before 0.8.0 wrote, it is
+	// the value of the label operator.example.com/record.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision"`

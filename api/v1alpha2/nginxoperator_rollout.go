@@ -31,11 +31,11 @@ type Rollout struct {
 	// +kubebuilder:validation:Maximum=3600
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 
-	// automaticRollback rolls back a change if its rollout fails. Image, configuration, content,
-	// ports, and Pod settings return to the last good revision (status.lastGoodRevision). The
-	// operator attempts the change again later, unless nginx refuses its text, and at once when the
-	// spec or a referenced object changes. A configuration with which nginx starts does not fail,
-	// whatever it answers. If false, the operator only reports the failure. Defaults to true.
+	// automaticRollback rolls back a change if its rollout fails: image, configuration, content,
+	// ports, and Pod settings are those of the good Pods again (status.lastGoodRevision). The
+	// operator attempts the change again later, unless nginx rejects the configuration, and at once
+	// if the spec or a referenced object changes. A rollout does not fail because of wrong responses
+	// of nginx. If false, the operator only reports the failure. Defaults to true.
 	// +optional
 	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
 }

@@ -11,20 +11,20 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation"
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// replicas is the number of Pods, of the current and of older revisions.
+	// replicas is the number of Pods, with the current and with older Pod templates.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas int32 `json:"replicas"`
 
-	// readyReplicas is the number of ready Pods, of the current and of older revisions. The
-	// condition Ready reports whether all of them serve the current spec.
+	// readyReplicas is the number of ready Pods, with the current and with older Pod templates.
+	// The condition Ready reports whether all of them serve the current spec.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// updatedReplicas is the number of Pods of the current revision.
+	// updatedReplicas is the number of Pods with the current Pod template.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -36,8 +36,8 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector"
 	Selector string `json:"selector,omitempty"`
 
-	// image is the container image of the applied revision. During a rollout, older Pods can run
-	// another image.
+	// image is the container image of nginx in the Pod template that the operator applied last.
+	// During a rollout, older Pods can run another image.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image"
 	Image string `json:"image,omitempty"`
@@ -58,35 +58,37 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses"
 	Addresses []Address `json:"addresses,omitempty"`
 
-	// blockedBy lists the reasons why the running state differs from the spec, with remedies. It
-	// is empty if there is no difference. The order is: blocked changes, child objects that
-	// cannot be written, Pods that do not serve, an HTTPRoute that is not accepted, Paused.
+	// blockedBy lists the reasons why the running state differs from the spec, with remedies. The
+	// instance is blocked while the list has an entry, even if it is Ready. The order is: reasons
+	// why the spec is not applied, child objects that cannot be written, Pods that do not serve,
+	// an HTTPRoute that is not accepted, Paused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Blocked by"
 	BlockedBy []Blocker `json:"blockedBy,omitempty"`
 
-	// lastGoodRevision is the last revision that all replicas served. The operator rolls back to
-	// it if the rollout of a change fails.
+	// lastGoodRevision identifies the good Pods: the last ones with which all replicas were updated
+	// and available. The operator rolls back to them if the rollout of a change fails.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
 	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
 
-	// storedRevision references the ControllerRevision that stores the children in effect. It exists
-	// while a change of the Pods rolls out or was rolled back, and while the spec cannot be used. The
-	// operator ignores a ControllerRevision with another hash.
+	// storedRevision references the ControllerRevision that stores what is in effect: the good Pods,
+	// and the entrance that clients reach them through. It exists while a change of the Pods rolls
+	// out or was rolled back, and while the spec cannot be used. The operator ignores a
+	// ControllerRevision with another hash.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Stored revision"
 	StoredRevision *StoredRevision `json:"storedRevision,omitempty"`
 
-	// declaredRevision identifies the Pods that were declared last.
+	// declaredRevision identifies the Pods that the operator applied last.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Declared revision"
 	DeclaredRevision *DeclaredRevision `json:"declaredRevision,omitempty"`
 
-	// acceptedValues are the hashes of the values of the spec that this release rejects in a new
-	// write, and that stay in effect because an older release accepted them.
+	// acceptedValues are hashes of values in the spec that this release rejects in a new write. An
+	// older release accepted them, so they stay in effect.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -94,14 +96,16 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Accepted values"
 	AcceptedValues []string `json:"acceptedValues,omitempty"`
 
-	// firstDeclarationHash is not used any more. Releases before 0.8.0 set it.
+	// firstDeclarationHash has no effect. Releases before 0.8.0 set it to the SHA-256 hash of the
+	// first spec.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="First declaration hash"
 	FirstDeclarationHash string `json:"firstDeclarationHash,omitempty"`
 
-	// failedRevisions are the revisions that were rolled back, at most 4. The operator attempts a
-	// revision again, with increasing delays, unless nginx refuses its text.
+	// failedRevisions identify failed Pods, at most 4: their rollout failed, and the operator rolled
+	// it back. The operator attempts it again, with increasing delays, unless nginx rejects the
+	// configuration.
 	// +optional
 	// +listType=map
 	// +listMapKey=revision
@@ -109,7 +113,7 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Failed revisions"
 	FailedRevisions []FailedRevision `json:"failedRevisions,omitempty"`
 
-	// certificates are those of spec.tls that the Pods mount.
+	// certificates are the certificates of spec.tls that the Pods mount.
 	// +optional
 	// +listType=map
 	// +listMapKey=secretName
@@ -142,14 +146,14 @@ type NginxOperatorStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Blocker is a reason why the running state differs from the spec.
+// Blocker is a reason why the running state of an instance differs from the spec.
 type Blocker struct {
 	// reason is a reason of the condition Degraded, or Paused.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 
-	// message names the field or object, the problem, and the remedy.
+	// message has the field or object, the problem, and the remedy.
 	// +required
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message"`
@@ -157,7 +161,7 @@ type Blocker struct {
 
 // Certificate describes a certificate in use, with the data that TLS clients can see.
 type Certificate struct {
-	// secretName is the name of the Secret that holds the certificate.
+	// secretName is the name of the Secret with the certificate.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`

@@ -31,10 +31,10 @@ const (
 	DefaultProgressDeadlineSeconds int32 = 600
 )
 
-// NginxOperator is an NGINX instance. The operator creates a Deployment, a Service, a ConfigMap,
-// and a NetworkPolicy for it. It also creates a PodDisruptionBudget for two or more replicas,
-// and further objects for spec.autoscaling, spec.expose, and spec.monitoring. It restores these
-// objects if they change, and reports their state in the status.
+// NginxOperator is an NGINX instance, and not the operator. The operator creates a Deployment, a
+// Service, a ConfigMap, and a NetworkPolicy for it. It also creates a PodDisruptionBudget for two
+// or more replicas, and further objects for spec.autoscaling, spec.expose, and spec.monitoring. It
+// restores these objects if they change, and reports their state in the status.
 //
 // The Service has the name of the NginxOperator. The name must therefore be a DNS label (RFC
 // 1035): at most 63 lower-case letters, digits, and hyphens, starting with a letter and ending
@@ -47,9 +47,9 @@ const (
 // +kubebuilder:resource:path=nginxoperators,singular=nginxoperator,shortName=ngx,categories=all,scope=Namespaced
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="metadata.name must be a DNS label, because the Service has the same name: at most 63 lower-case letters, digits, and hyphens, starting with a letter and ending with a letter or digit; choose another name"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether all replicas serve the current spec"
-// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Number of Pods in the spec"
-// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.readyReplicas`,description="Number of ready Pods"
-// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Container image of the applied revision"
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`,description="Number of Pods"
+// +kubebuilder:printcolumn:name="Ready-Replicas",type=integer,JSONPath=`.status.readyReplicas`,description="Number of ready Pods"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="Container image of nginx in the current Pod template"
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,description="URL of the instance"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1,description="Message of the Ready condition"

@@ -15,7 +15,7 @@ func TestDependencies(t *testing.T) {
 		"internal/objectcache", "internal/olm", "internal/options", "pkg/access", "pkg/certificates", "pkg/guard", "pkg/lists",
 		"pkg/manager", "pkg/review", "pkg/serving",
 	}
-	cluster := slices.Concat(manager, []string{"internal/fleet", "internal/inputs", "internal/rollout", "pkg/reference"})
+	cluster := slices.Concat(manager, []string{"internal/fleet", "internal/resolve", "internal/rollout", "pkg/reference"})
 	for root, forbidden := range map[string][]string{
 		"cmd/kubectl-nginx":  {"internal/objectcache", "pkg/certificates", "pkg/guard", "pkg/manager", "pkg/serving"},
 		"internal/cached":    cluster,

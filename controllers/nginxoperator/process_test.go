@@ -46,6 +46,9 @@ type process struct {
 	reconciler *Reconciler
 	// refuse returns the error for a write of an object, or nil if the write is accepted.
 	refuse func(client.Object) error
+	// stop is called during a write of the status, after the storage has it. A request whose
+	// context is canceled by then fails, as with an HTTP client.
+	stop func()
 	// writes has the verbs and kinds of the writes.
 	writes []string
 	// revision is the number of the newest ReplicaSet.
@@ -57,7 +60,7 @@ var instance = types.NamespacedName{Namespace: "shop", Name: "web"}
 func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *process {
 	t.Helper()
 	scheme := scheme.New()
-	p := &process{T: t, refuse: func(client.Object) error { return nil }}
+	p := &process{T: t, refuse: func(client.Object) error { return nil }, stop: func() {}}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha2.NginxOperator{})
 	for _, kind := range []client.Object{
 		&appsv1.ControllerRevision{}, &corev1.ConfigMap{}, &policyv1.PodDisruptionBudget{}, &appsv1.ReplicaSet{}, &corev1.Pod{},
@@ -66,7 +69,9 @@ func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *proc
 			return []string{object.GetLabels()[wellknown.LabelInstance]}
 		})
 	}
-	p.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{Create: p.create, Patch: p.patch}).Build()
+	p.WithWatch = builder.WithInterceptorFuncs(interceptor.Funcs{
+		Create: p.create, Patch: p.patch, SubResourcePatch: p.patchStatus,
+	}).Build()
 
 	p.reconciler = &Reconciler{
 		Client:     p,
@@ -124,6 +129,16 @@ func (p *process) patch(
 	}
 	now.Generation++
 	return to.Update(ctx, now)
+}
+
+func (p *process) patchStatus(
+	ctx context.Context, to client.Client, _ string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+) error {
+	if err := to.Status().Patch(ctx, object, patch, options...); err != nil {
+		return err
+	}
+	p.stop()
+	return ctx.Err()
 }
 
 func (p *process) make(object client.Object) {

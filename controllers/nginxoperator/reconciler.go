@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/bridge"
 	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/endpointslice"
 	"github.com/example/nginx-operator/internal/fleet"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/requeue"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/status"
@@ -43,7 +43,7 @@ type Reconciler struct {
 	ConfigMaps, Secrets *reference.Tracker
 	// Missing has the reason for each optional kind that is not served.
 	Missing map[string]string
-	// Fleet admits objects to the rollout of a release.
+	// Fleet admits objects to the fleet rollout.
 	Fleet *fleet.Gate
 	// Release has the defaults of the operator's release and its settings.
 	operand.Release
@@ -52,14 +52,14 @@ type Reconciler struct {
 // rollouts returns the part that decides which declaration is applied.
 func (r *Reconciler) rollouts(state live.State) rollout.Decider {
 	return rollout.Decider{
-		Resolver: inputs.Resolver{Release: r.Release, ConfigMaps: r.ConfigMaps, Secrets: r.Secrets},
+		Resolver: resolve.Resolver{Release: r.Release, ConfigMaps: r.ConfigMaps, Secrets: r.Secrets},
 		Live:     state, Store: revision.Store{Live: state, Applier: r.Applier}, Fleet: r.Fleet, Missing: r.Missing,
 	}
 }
 
 // bridges returns the writer of bridges.
-func (r *Reconciler) bridges(state live.State) bridge.Bridges {
-	return bridge.Bridges{Live: state, Applier: r.Applier}
+func (r *Reconciler) bridges(state live.State) endpointslice.Bridges {
+	return endpointslice.Bridges{Live: state, Applier: r.Applier}
 }
 
 // results are those of the steps of a reconcile so far. Each step takes and returns them.
@@ -203,7 +203,7 @@ func (r *Reconciler) evaluate(
 
 	// The resolution of a spec that is applied has found the unusable objects already.
 	var unreadable error
-	hasEarlierPods := done.State == rollout.StateBlocked || done.State == rollout.StateRolledBack
+	hasEarlierPods := done.State == rollout.StateUnusable || done.State == rollout.StateRolledBack
 	if deployment := done.live.Deployment(); deployment != nil && hasEarlierPods {
 		done.Unusable, unreadable = rollouts.Resolver.Unusable(ctx, object, &deployment.Spec.Template)
 	}

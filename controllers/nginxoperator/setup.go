@@ -33,8 +33,8 @@ import (
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
 )
@@ -78,8 +78,8 @@ func (r *Reconciler) SetupWithManager(
 		Watches(&discoveryv1.EndpointSlice{}, handler.Funcs{}).
 		Watches(&appsv1.ReplicaSet{}, labeled, builder.WithPredicates(revisionEnds())).
 		Watches(&corev1.Pod{}, labeled, builder.WithPredicates(podFailureChanged())).
-		WatchesRawSource(r.ConfigMaps.Source(inputs.Referrers(r.Client, inputs.ConfigMapIndex), cachesFilled)).
-		WatchesRawSource(r.Secrets.Source(inputs.Referrers(r.Client, inputs.SecretIndex), configMapsListed)).
+		WatchesRawSource(r.ConfigMaps.Source(resolve.Referrers(r.Client, resolve.ConfigMapIndex), cachesFilled)).
+		WatchesRawSource(r.Secrets.Source(resolve.Referrers(r.Client, resolve.SecretIndex), configMapsListed)).
 		WatchesRawSource(r.Fleet)
 
 	kinds := []client.Object{

@@ -71,6 +71,8 @@ func (r *Reconciler) writeStatus(
 		return 0, err
 	}
 
+	ctx, cancel := uncanceled(ctx)
+	defer cancel()
 	written := object.DeepCopy()
 	written.Status = updated
 	r.rememberStatus(written)
@@ -89,6 +91,18 @@ func (r *Reconciler) writeStatus(
 	}
 
 	return 0, nil
+}
+
+// uncanceled returns a context for a write of the status, with the values and the deadline of the
+// context of a reconcile. If the process stops meanwhile, the result is still awaited: the next
+// leader cannot tell that a written transition has not been reported.
+func uncanceled(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	ctx = context.WithoutCancel(ctx)
+	if !bounded {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, deadline)
 }
 
 // reportTransitions reports the changes of the conditions of an object by Events and in the log.
@@ -138,7 +152,7 @@ func (r *Reconciler) reportUnreadable(ctx context.Context, object *v1alpha2.Ngin
 		// A rule of the schema finds an unexpected type, so the API server refuses every write that
 		// does not correct it. Send an Event instead. A retry does not help.
 		r.Recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha2.ReasonUnreadable, "Reconcile", "%s", unreadableMessage(why))
-		log.FromContext(ctx).Error(err, "Failed to write the status of an object that cannot be read")
+		log.FromContext(ctx).Error(err, "Failed to write the status of an object that cannot be decoded")
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("failed to write status: %w", err)
@@ -156,6 +170,8 @@ func (r *Reconciler) patchUnreadable(ctx context.Context, object *v1alpha2.Nginx
 		return err
 	}
 
+	ctx, cancel := uncanceled(ctx)
+	defer cancel()
 	for _, patch := range patches {
 		target := &metav1.PartialObjectMetadata{}
 		target.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("NginxOperator"))
@@ -186,8 +202,8 @@ func unreadablePatches(object *v1alpha2.NginxOperator, conditions []metav1.Condi
 
 // unreadableMessage returns the message for an object that cannot be decoded.
 func unreadableMessage(why string) string {
-	return "the stored object cannot be read, so nothing of it is applied: " + why +
-		"; correct that field, or delete the object and create it again"
+	return "the stored object cannot be decoded, so no change is applied: " + why +
+		". Correct this field; deleting the object deletes the instance"
 }
 
 // rememberStatus remembers the status that this process writes to an object.

@@ -29,7 +29,7 @@ import (
 // carryOut applies a decision. If there is nothing to apply, it only removes the bridge of an
 // earlier change.
 func (r *Reconciler) carryOut(ctx context.Context, object *v1alpha2.NginxOperator, done results) (_ results, err error) {
-	if done.Apply == nil || done.State == rollout.StateBlocked && object.Spec.Paused {
+	if done.Apply == nil || done.State == rollout.StateUnusable && object.Spec.Paused {
 		done.again, err = r.bridges(done.live).Settle(ctx, object)
 		return done, err
 	}

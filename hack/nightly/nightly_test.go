@@ -24,7 +24,7 @@ func TestParts(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(shell(t, "cat .github/workflows/nightly.yaml")), &workflow); err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(shell(t, "cat docs/development.md"), "\n### The nightly run\n")
+	section := shell(t, "cat docs/development/nightly.md")
 	inJobs := map[bool][]string{}
 	for _, p := range parts {
 		inJobs[p.weekly] = append(inJobs[p.weekly], p.name)
@@ -32,7 +32,7 @@ func TestParts(t *testing.T) {
 			t.Error(err)
 		}
 		if !strings.Contains(section, "\n| `"+p.name+"` | ") {
-			t.Errorf("docs/development.md does not describe part %s", p.name)
+			t.Errorf("docs/development/nightly.md does not describe part %s", p.name)
 		}
 	}
 	for job, weekly := range map[string]bool{"nightly": false, "weekly": true} {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// part is a set of steps that run and are recorded together. docs/development.md says what a part
-// runs.
+// part is a set of steps that run and are recorded together. docs/development/nightly.md says what a
+// part runs.
 type part struct {
 	name  string
 	steps []step

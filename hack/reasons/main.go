@@ -8,6 +8,8 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -35,6 +37,10 @@ func render() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("failed to parse the constants: %w", err)
 	}
+	addresses, err := sections()
+	if err != nil {
+		return "", err
+	}
 	page := head
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)
@@ -43,7 +49,7 @@ func render() (string, error) {
 		}
 		rows := ""
 		for _, spec := range group.Specs {
-			row, err := rowOf(spec.(*ast.ValueSpec))
+			row, err := rowOf(spec.(*ast.ValueSpec), addresses)
 			if err != nil {
 				return "", err
 			}
@@ -54,8 +60,30 @@ func render() (string, error) {
 	return page, nil
 }
 
-// rowOf returns the table row of a constant.
-func rowOf(constant *ast.ValueSpec) (string, error) {
+// heading is the heading of the section of a reason.
+var heading = regexp.MustCompile(`(?m)^### ([A-Z][A-Za-z]+)$`)
+
+// sections returns the address of the section of each reason, relative to docs/reference.
+func sections() (map[string]string, error) {
+	pages, err := filepath.Glob("docs/troubleshooting/*.md")
+	if err != nil {
+		return nil, fmt.Errorf("failed to list the pages: %w", err)
+	}
+	out := map[string]string{}
+	for _, page := range append(pages, "docs/troubleshooting.md") {
+		text, err := os.ReadFile(page) //nolint:gosec // pages of this repository
+		if err != nil {
+			return nil, fmt.Errorf("failed to read a page: %w", err)
+		}
+		for _, section := range heading.FindAllStringSubmatch(string(text), -1) {
+			out[section[1]] = "../" + strings.TrimPrefix(page, "docs/") + "#" + strings.ToLower(section[1])
+		}
+	}
+	return out, nil
+}
+
+// rowOf returns the table row of a constant. addresses has the section of each reason.
+func rowOf(constant *ast.ValueSpec, addresses map[string]string) (string, error) {
 	name := constant.Names[0].Name
 	comment, ok := strings.CutPrefix(oneLine(constant.Doc.Text()), name)
 	where, meaning, found := strings.Cut(comment, ": ")
@@ -63,9 +91,13 @@ func rowOf(constant *ast.ValueSpec) (string, error) {
 	if !ok || !found || err != nil {
 		return "", fmt.Errorf("the comment of %s does not begin with its name and a colon", name)
 	}
+	address, ok := addresses[reason]
+	if !ok {
+		return "", fmt.Errorf("no page in docs/troubleshooting has a section %s", reason)
+	}
 	meaning, remedy, _ := strings.Cut(meaning, " Remedy: ")
-	return fmt.Sprintf("| [`%s`](../troubleshooting.md#%s) | %s | %s | %s |\n",
-		reason, strings.ToLower(reason), strings.Trim(where, " ()"), meaning, remedy), nil
+	return fmt.Sprintf("| [`%s`](%s) | %s | %s | %s |\n",
+		reason, address, strings.Trim(where, " ()"), meaning, remedy), nil
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

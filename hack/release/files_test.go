@@ -102,7 +102,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 func TestSignatureStatement(t *testing.T) {
 	p := realRelease(t)
 	tree := "https://github.com/example/nginx-operator/blob/v" + p.version + "/"
-	verify := "[Verify a download](" + tree + "docs/guide/operations.md#verify-a-download).\n"
+	verify := "[Verify a download](" + tree + "docs/guide/operations/downloads.md).\n"
 	statement := func() string {
 		made, err := p.noteFiles("")
 		must(t, err)

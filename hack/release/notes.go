@@ -30,7 +30,7 @@ const publicKey = "cosign.pub"
 // signatureStatement says whether a release is signed.
 func signatureStatement(version string) (string, error) {
 	tree := sourceURL + "/blob/v" + version + "/"
-	verify := "[Verify a download](" + tree + "docs/guide/operations.md#verify-a-download).\n"
+	verify := "[Verify a download](" + tree + "docs/guide/operations/downloads.md).\n"
 	switch _, err := os.Stat(publicKey); {
 	case err == nil:
 		return "\n**This release is signed**: `" + sumsFile + ".sig` is the signature of `" + sumsFile + "` with [the key of the project](" +

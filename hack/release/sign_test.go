@@ -95,7 +95,8 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// newKey returns an ECDSA key on P-256, and its PEM form as docs/development.md creates it.
+// newKey returns an ECDSA key on P-256, and its PEM form as docs/development/release-files.md
+// creates it.
 func newKey(t *testing.T) (*ecdsa.PrivateKey, string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

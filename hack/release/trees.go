@@ -184,8 +184,11 @@ func (p *project) renderGraph() error {
 	if err != nil {
 		return err
 	}
+
+	// From left to right, and with the names of bundles, the graph is twelve times as wide as a page.
+	narrow := strings.NewReplacer("graph LR", "graph TD", `["`+operatorName+".v", `["`).Replace(graph)
 	return os.WriteFile("docs/reference/upgrade-graph.md", []byte("# Upgrade graph\n\nGenerated from `catalog/template.yaml`. "+
-		"[Upgrades](../upgrades.md) says what it means.\n\n```mermaid\n"+graph+"```\n"), 0o644)
+		"[Upgrades](../upgrades.md) says what it means.\n\n```mermaid\n"+narrow+"```\n"), 0o644)
 }
 
 // renderCatalog renders the bundle in a directory and a catalog template to the catalog in the same

@@ -6,6 +6,8 @@
 //	site check [-base PATH]          open each page at two widths, and report overflow, dead
 //	                                 links, diagrams that are not rendered, errors of scripts, and
 //	                                 violations of accessibility rules
+//	site pictures                    draw docs/pictures from what dist/pictures has of a running
+//	                                 cluster
 package main
 
 import (
@@ -37,7 +39,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("name a command: build or check")
+		return errors.New("name a command: build, check, or pictures")
 	}
 	flags := flag.NewFlagSet("site "+args[0], flag.ContinueOnError)
 	base := flags.String("base", "/", "`path` of the URL of the site, with a slash at both ends")
@@ -55,7 +57,9 @@ func run(ctx context.Context, args []string) error {
 		return build(ctx, *base)
 	case "check":
 		return check(ctx, *base)
+	case "pictures":
+		return pictures(ctx)
 	default:
-		return fmt.Errorf("unknown command %q; the commands are build and check", args[0])
+		return fmt.Errorf("unknown command %q; the commands are build, check, and pictures", args[0])
 	}
 }

@@ -13,9 +13,9 @@ import (
 // index is the page that lists all others. It becomes the home page.
 const index = "user-guide.md"
 
-// page is a Markdown file of docs/.
+// page is a Markdown file of docs/, or of the root of the repository.
 type page struct {
-	// source is its path in docs/.
+	// source is its path relative to docs/.
 	source string
 	// path is the path of its URL, relative to the home page, which has an empty one.
 	path  string
@@ -50,6 +50,32 @@ func readDocs(docs fs.FS) (out []page, images []string, err error) {
 		return nil, nil, fmt.Errorf("docs/ has no %s", index)
 	}
 	return out, images, nil
+}
+
+// listedInRoot matches a row of the user guide with a page of the root of the repository, for
+// example CHANGELOG.md. The user guides of the first releases have none.
+var listedInRoot = regexp.MustCompile(`(?m)^\| \[[^]]+\]\((\.\./([A-Z]+\.md))\) \|`)
+
+// readRoot returns the pages of the root of the repository that tables of the user guide list.
+func readRoot(root fs.FS, pages []page) ([]page, error) {
+	var out []page
+	for _, guide := range pages {
+		if guide.source != index {
+			continue
+		}
+		for _, row := range listedInRoot.FindAllStringSubmatch(guide.text, -1) {
+			text, err := fs.ReadFile(root, row[2])
+			if err != nil {
+				return nil, fmt.Errorf("failed to read a page that %s lists: %w", index, err)
+			}
+			title := titleOf(string(text))
+			if title == "" {
+				return nil, fmt.Errorf("%s does not start with a heading of the first level", row[2])
+			}
+			out = append(out, page{source: row[1], path: pathOf(strings.ToLower(row[2])), title: title, text: string(text)})
+		}
+	}
+	return out, nil
 }
 
 var headingPattern = regexp.MustCompile(`(?m)\A\s*# (.+)$`)
@@ -124,7 +150,7 @@ func (r release) resolve(source, destination, base string) string {
 	}
 	file, root := path.Join("docs", path.Dir(source), parsed.Path), base+r.version+"/"
 	for _, candidate := range r.pages {
-		if "docs/"+candidate.source == file || "docs/"+candidate.source == file+"/README.md" {
+		if name := path.Join("docs", candidate.source); name == file || name == file+"/README.md" {
 			return root + candidate.path + fragment
 		}
 	}

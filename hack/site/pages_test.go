@@ -52,3 +52,39 @@ func TestResolve(t *testing.T) {
 		}
 	}
 }
+
+// Pages of the root of the repository are on the site if a table of the user guide lists them, and
+// links lead to them.
+func TestRootPages(t *testing.T) {
+	pages := docsOf(t, map[string]string{
+		"user-guide.md": "# G\n\n| page | content |\n|---|---|\n| [Contributing](../CONTRIBUTING.md) | how to |\n\n[No](../SECURITY.md)\n",
+		"faq.md":        "# F",
+	})
+	root, err := readRoot(fstest.MapFS{
+		"CONTRIBUTING.md": &fstest.MapFile{Data: []byte("# Contribute\n\nSee the [FAQ](docs/faq.md).\n")},
+		"SECURITY.md":     &fstest.MapFile{Data: []byte("# Security\n")},
+	}, pages)
+	must(t, err)
+	if len(root) != 1 || root[0].path != "contributing/" || root[0].title != "Contribute" {
+		t.Fatalf("the root has the pages %+v", root)
+	}
+
+	r := release{version: "v1.2.3", pages: append(pages, root...)}
+	for _, c := range []struct{ source, destination, want string }{
+		{"../CONTRIBUTING.md", "docs/faq.md#a", "/base/v1.2.3/faq/#a"},
+		{"../CONTRIBUTING.md", "LICENSE", repository + "/blob/v1.2.3/LICENSE"},
+		{"faq.md", "../CONTRIBUTING.md", "/base/v1.2.3/contributing/"},
+		{"faq.md", "../SECURITY.md", repository + "/blob/v1.2.3/SECURITY.md"},
+	} {
+		if got := r.resolve(c.source, c.destination, "/base/"); got != c.want {
+			t.Errorf("%s links to %s: got %s, want %s", c.source, c.destination, got, c.want)
+		}
+	}
+	groups, _ := navigation(r.pages)
+	if last := groups[len(groups)-1].Pages; last[len(last)-1].Path != "contributing/" {
+		t.Errorf("the navigation is %+v", groups)
+	}
+	if _, err := readRoot(fstest.MapFS{}, pages); err == nil {
+		t.Error("a page that does not exist is no error")
+	}
+}

@@ -62,6 +62,11 @@ func readReleases(ctx context.Context) ([]release, error) {
 		if r.pages, r.images, err = readDocs(os.DirFS(filepath.Join(r.tree, "docs"))); err != nil {
 			return nil, fmt.Errorf("%s: %w", version, err)
 		}
+		root, err := readRoot(os.DirFS(r.tree), r.pages)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", version, err)
+		}
+		r.pages = append(r.pages, root...)
 		if version != current {
 			for i := range r.pages {
 				r.pages[i].text = corrected.Replace(r.pages[i].text)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/codec"
+	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // State is what metrics and the liveness probe read of an NginxOperator.
@@ -20,6 +21,9 @@ type State struct {
 	// Waiting reports whether the object waits for a reconcile: its status does not have its latest
 	// generation. An unreadable object and an object in deletion do not wait.
 	Waiting bool
+	// Down reports whether an object that has been Ready has no ready Pod. An object with 0 replicas
+	// is not down.
+	Down bool
 	// Blocking has the known reasons in status.blockedBy, without duplicates, in ascending order.
 	Blocking []string
 	// Expiries has the expiry of each certificate in status.certificates.
@@ -49,6 +53,7 @@ func StateOf(object *v1alpha2.NginxOperator) State {
 		out.Ready = status.Conditions[0].Status
 	}
 
+	out.Down = status.LastGoodRevision != nil && status.ReadyReplicas == 0 && defaults.Replicas(&object.Spec) > 0
 	_, out.Unreadable = codec.Unreadable(object)
 	out.Waiting = !out.Unreadable && object.DeletionTimestamp.IsZero() && status.ObservedGeneration != object.Generation
 	for i := range status.BlockedBy {
@@ -63,11 +68,15 @@ func StateOf(object *v1alpha2.NginxOperator) State {
 	return out
 }
 
-// KnownStatus returns what StateOf reads of a status: the generation, whether the object is ready,
-// each known reason in status.blockedBy once, and the expiry of up to maxCertificates certificates.
+// KnownStatus returns what StateOf reads of a status: the generation, the ready replicas, whether
+// the object is ready and has ever been, each known reason in status.blockedBy once, and the expiry
+// of up to maxCertificates certificates.
 // Its size is bounded, and it has no text of a client.
 func KnownStatus(status *v1alpha2.NginxOperatorStatus) v1alpha2.NginxOperatorStatus {
-	out := v1alpha2.NginxOperatorStatus{ObservedGeneration: status.ObservedGeneration}
+	out := v1alpha2.NginxOperatorStatus{ObservedGeneration: status.ObservedGeneration, ReadyReplicas: status.ReadyReplicas}
+	if status.LastGoodRevision != nil {
+		out.LastGoodRevision = &v1alpha2.GoodRevision{}
+	}
 	if ready := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionReady); ready != nil {
 		out.Conditions = []metav1.Condition{{Type: ready.Type, Status: ready.Status}}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/codec"
@@ -31,6 +32,11 @@ func TestStateOf(t *testing.T) {
 	codec.MarkUnreadable(unreadable, "a number")
 	deleted := newObject("deleted", 1)
 	deleted.DeletionTimestamp = &expiry
+	down, scaledToZero, starting := newObject("down", 2), newObject("scaled-to-zero", 2), newObject("starting", 2)
+	down.Status.LastGoodRevision, scaledToZero.Status.LastGoodRevision = &v1alpha2.GoodRevision{}, &v1alpha2.GoodRevision{}
+	scaledToZero.Spec.Replicas = ptr.To[int32](0)
+	serving := down.DeepCopy()
+	serving.Name, serving.Status.ReadyReplicas = "serving", 1
 	for _, test := range []struct {
 		object *v1alpha2.NginxOperator
 		want   State
@@ -42,6 +48,10 @@ func TestStateOf(t *testing.T) {
 		}},
 		{unreadable, State{Ready: metav1.ConditionUnknown, Unreadable: true}},
 		{deleted, State{Ready: metav1.ConditionUnknown}},
+		{down, State{Ready: metav1.ConditionUnknown, Down: true}},
+		{scaledToZero, State{Ready: metav1.ConditionUnknown}},
+		{starting, State{Ready: metav1.ConditionUnknown}},
+		{serving, State{Ready: metav1.ConditionUnknown}},
 	} {
 		t.Run(test.object.Name, func(t *testing.T) {
 			t.Parallel()

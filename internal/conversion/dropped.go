@@ -189,7 +189,7 @@ func portPath(name string) fieldpath.Path {
 func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	if err != nil {
-		return fmt.Errorf("failed to split the spec: %w", err)
+		return fmt.Errorf("failed to convert the spec to fields: %w", err)
 	}
 
 	var paths []fieldpath.Path
@@ -205,7 +205,7 @@ func removeFields(spec *v1alpha2.NginxOperatorSpec, set *fieldpath.Set) error {
 	fields, _ = root["spec"].(map[string]any)
 	*spec = v1alpha2.NginxOperatorSpec{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err != nil {
-		return fmt.Errorf("failed to join the spec: %w", err)
+		return fmt.Errorf("failed to convert the fields to a spec: %w", err)
 	}
 
 	return nil

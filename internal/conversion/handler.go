@@ -60,7 +60,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	result := metav1.Status{Status: metav1.StatusSuccess}
 	if err := convertAll(decoder, body, version, out); err != nil {
-		logger.Error(err, "Failed to convert", "request", uid)
+		logger.Error(err, "Failed to convert an object", "request", uid)
 		result = metav1.Status{Status: metav1.StatusFailure, Message: untrusted.Text(err.Error())}
 		h.failed()
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -79,7 +79,7 @@ type metered struct {
 	left int
 }
 
-var errTooLong = fmt.Errorf("it has more than %d bytes, the limit of an object", bounds.MaxBytes)
+var errTooLong = fmt.Errorf("exceeds the limit of %d bytes", bounds.MaxBytes)
 
 // Read returns an error if the client sends too much.
 func (m *metered) Read(p []byte) (int, error) {
@@ -92,7 +92,7 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var errNoObjects = errors.New("it has no objects, or the desired version does not precede them")
+var errNoObjects = errors.New("request.desiredAPIVersion and request.objects, in this order, are required")
 
 // readHeader reads a review up to its objects.
 func readHeader(decoder *json.Decoder) (uid, version string, err error) {
@@ -134,7 +134,7 @@ func convertAll(decoder *json.Decoder, body *metered, version string, out output
 	if token, err := decoder.Token(); err != nil || token == nil { // null
 		return err
 	} else if token != json.Delim('[') {
-		return errors.New("failed to read the objects: they are not a list")
+		return errors.New("request.objects must be a list")
 	}
 
 	var raw json.RawMessage
@@ -175,7 +175,7 @@ func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) 
 
 	kind := object.GroupVersionKind()
 	if kind.GroupKind() != v1alpha2.GroupVersion.WithKind("NginxOperator").GroupKind() {
-		return nil, fmt.Errorf("failed to convert from %s to %s: unknown kind", kind, version)
+		return nil, fmt.Errorf("failed to convert from %s to %s: unsupported kind", kind, version)
 	}
 
 	switch from := kind.GroupVersion(); {
@@ -184,7 +184,7 @@ func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) 
 	case from == v1alpha2.GroupVersion && version == v1alpha1.GroupVersion.String():
 		ToV1alpha1(object)
 	default:
-		return nil, fmt.Errorf("failed to convert from %s to %s: unknown versions", from, version)
+		return nil, fmt.Errorf("failed to convert from %s to %s: unsupported versions", from, version)
 	}
 
 	return object, nil

@@ -231,7 +231,7 @@ func TestHandlerBoundsEachValue(t *testing.T) {
 				recorder = httptest.NewRecorder()
 				newHandler(t).ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, Path, strings.NewReader(body)))
 			})
-			if !strings.Contains(recorder.Body.String(), "it has more than 3145728 bytes") {
+			if !strings.Contains(recorder.Body.String(), "exceeds the limit of 3145728 bytes") {
 				t.Errorf("%d: %.200s", recorder.Code, recorder.Body)
 			}
 		})

@@ -74,7 +74,7 @@ func read(text string) (map[string]any, v1alpha2.NginxOperatorSpec, error) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &spec)
 	}
 	if err != nil {
-		return nil, v1alpha2.NginxOperatorSpec{}, fmt.Errorf("failed to read it: %w", err)
+		return nil, v1alpha2.NginxOperatorSpec{}, fmt.Errorf("failed to decode it: %w", err)
 	}
 
 	return kept, spec, errors.Join(duplicates...)

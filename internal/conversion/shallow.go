@@ -2,7 +2,6 @@ package conversion
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
@@ -49,7 +48,7 @@ func expand(object map[string]any, decode func(raw json.RawMessage) any, names .
 func decodeFields(raw []byte) (map[string]any, error) {
 	var texts map[string]json.RawMessage
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &texts); err != nil {
-		return nil, fmt.Errorf("failed to decode it: %w", err)
+		return nil, err
 	}
 	if texts == nil {
 		return nil, nil

@@ -27,7 +27,7 @@ type Failure struct {
 
 // CanPass reports whether a failure can pass without a change of the spec or of a referenced
 // object. The operator retries such a failure with back-off. It does not roll back before the
-// progress deadline, and does not stop the rollout of a release.
+// progress deadline, and does not stop a fleet rollout.
 func (f *Failure) CanPass() bool {
 	switch f.Reason {
 	case v1alpha2.ReasonAPIError, v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonUnschedulable:

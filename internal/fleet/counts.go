@@ -5,7 +5,7 @@
 // see docs/adr/0030-fleet-rollout.md and docs/adr/0042-fleet-rollout-fairness.md.
 package fleet
 
-// Place is the place of an instance in the rollout of a release.
+// Place is the place of an instance in the fleet rollout.
 type Place int
 
 // The places. A namespace starts its instances in the order of the waiting places.

@@ -70,7 +70,7 @@ func (g *Gate) WaitForSync(ctx context.Context) error {
 	case <-g.listed:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("failed to list the objects for the rollout: %w", ctx.Err())
+		return fmt.Errorf("failed to list the NginxOperators: %w", ctx.Err())
 	}
 }
 

@@ -142,7 +142,7 @@ func (p Policy) verdict(s *State, failing string, alone holds, now time.Time) ve
 		return verdict{no, ReasonStopped, "the rollout of this release has stopped in all namespaces because it failed for " +
 			failing + ". Correct, pause, or delete these instances, or set --fleet-rollout-failure-threshold"}
 	case s.going > 1:
-		return verdict{no, ReasonRolling, "instances are being rolled to the changes of this release"}
+		return verdict{no, ReasonRolling, "instances are rolled to the Pod template of this release"}
 	}
 
 	released := true
@@ -157,15 +157,16 @@ func (p Policy) verdict(s *State, failing string, alone holds, now time.Time) ve
 	case released && s.Unseen > 0:
 		return verdict{}
 	case len(s.Namespaces) == 0:
-		return verdict{yes, ReasonIdle, "no instance waits for a rollout, the operator may be upgraded"}
+		return verdict{yes, ReasonIdle, "no instance waits for the rollout of this release, so OLM may upgrade the operator"}
 	case released:
 		left := firstOf(slices.Collect(maps.Keys(s.Namespaces)))
-		return verdict{yes, ReasonReleased, fmt.Sprintf("the operator may be upgraded: instances of namespace %s still wait, roll, "+
-			"or fail, and one namespace defers upgrades for %d minutes at most", left, int(HoldTime.Minutes()))}
+		return verdict{yes, ReasonReleased, fmt.Sprintf("OLM may upgrade the operator, although instances of namespace %s still wait, "+
+			"roll, or fail: one namespace defers upgrades for at most %d minutes", left, int(HoldTime.Minutes()))}
 	case failing != "":
-		message := "the rollout of this release failed for " + failing + ", so no other instance of that namespace starts"
+		message := "the rollout of this release failed for " + failing + ", so no other instance of that namespace starts. " +
+			"Correct, pause, or delete the failed instance"
 		return verdict{no, ReasonStopped, message}
 	}
 
-	return verdict{no, ReasonRolling, "instances of one namespace are being rolled to the changes of this release"}
+	return verdict{no, ReasonRolling, "instances of one namespace are rolled to the Pod template of this release"}
 }

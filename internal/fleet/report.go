@@ -51,7 +51,7 @@ func (r *Reporter) list(ctx context.Context) {
 
 	names, err := r.Names(ctx)
 	if err != nil {
-		r.Log.Error(err, "Failed to list the objects, no object is reconciled before that")
+		r.Log.Error(err, "Failed to list the NginxOperators; no instance is reconciled until this succeeds")
 		return
 	}
 
@@ -61,7 +61,7 @@ func (r *Reporter) list(ctx context.Context) {
 // report frees expired slots, and reports the progress. It returns the verdict that OLM has.
 func (r *Reporter) report(ctx context.Context, told verdict, alone holds) verdict {
 	if overdue := r.Gate.Expire(time.Now()); len(overdue) > 0 {
-		r.Log.Info("Fleet rollout: instances roll for too long and have lost their slots, their namespaces start no other",
+		r.Log.Info("Fleet rollout: instances took too long and lost their slots; no other instance of their namespaces starts",
 			"instances", some(overdue), "after", SlotTime.String())
 	}
 
@@ -72,11 +72,11 @@ func (r *Reporter) report(ctx context.Context, told verdict, alone holds) verdic
 	}
 
 	if err := r.SetCondition(ctx, current.status, current.reason, current.message); err != nil {
-		r.Log.Info("Trying again to tell OLM", "reason", err.Error())
+		r.Log.Info("Failed to set the OperatorCondition, retrying", "error", err.Error())
 		return told
 	}
 	if told.reason != "" || current.reason != ReasonIdle {
-		r.Log.Info("Fleet rollout: "+current.message, "reason", current.reason)
+		r.Log.Info("Fleet rollout", "reason", current.reason, "message", current.message)
 	}
 
 	return current

@@ -12,7 +12,7 @@ import (
 // degree is the degree of the B-trees.
 const degree = 32
 
-// State is the rollout of a release to all instances. Its sums and orders follow each instance that
+// State is the state of a fleet rollout. Its sums and orders follow each instance that
 // moves, so that a decision visits only the namespace that it returns, and CanaryNamespaces.
 type State struct {
 	// All is the number of instances with replicas. Unseen is the number of objects that were not

@@ -88,16 +88,26 @@ func lacksReplicaSet(stalled *appsv1.DeploymentCondition) bool {
 
 // refusedPod matches the start of the API server's message that it refuses a Pod. Any other message
 // is about a request that failed, for example because an admission webhook did not answer.
-var refusedPod = regexp.MustCompile(`^(Pods are forbidden|Pod "[^"]*" is invalid|admission webhook "[^"]+" denied the request)`)
+var refusedPod = regexp.MustCompile(`^(Pods are forbidden|admission webhook "[^"]+" denied the request)`)
+
+// invalidPod matches the start of the API server's message about a Pod that is not valid.
+var invalidPod = regexp.MustCompile(`^Pod "[^"]*" is invalid`)
 
 // notCreated returns the failure for the message of a controller that could not create an object.
 func notCreated(message string) failure.Failure {
 	message = randomPodName.ReplaceAllString(message, "Pods are ")
-	if reason := RefusalReason(message); reason != v1alpha2.ReasonForbidden || refusedPod.MatchString(message) {
-		return failure.Failure{Reason: reason, Message: message}
+	reason := RefusalReason(message)
+	switch {
+	case reason == v1alpha2.ReasonQuotaExceeded:
+		return failure.Failure{Reason: reason, Message: message + QuotaRemedy}
+	case invalidPod.MatchString(message):
+		return failure.Failure{Reason: reason, Message: message + ". Correct the spec, or the webhook that changes Pods"}
+	case refusedPod.MatchString(message):
+		return failure.Failure{Reason: reason, Message: message + ". Change the spec to comply, or change the policy"}
 	}
+
 	return failure.Failure{
 		Reason:  v1alpha2.ReasonAPIError,
-		Message: "failed to create Pods: " + message + "; Kubernetes retries, so check the webhook or the API server if it lasts",
+		Message: "failed to create Pods: " + message + ". Kubernetes retries. If this lasts, check the webhook or the API server",
 	}
 }

@@ -1,10 +1,10 @@
 package health
 
 import (
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,38 +111,79 @@ func TestReplicaSetIsNotCreated(t *testing.T) {
 // TestPodsThatAreNotCreated verifies that only an answer of the API server counts as a refusal. The
 // failure of an admission webhook can pass, and so can a request that was not answered.
 func TestPodsThatAreNotCreated(t *testing.T) {
-	for message, want := range map[string]failure.Failure{
-		`pods "web-5f-abcde" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`: {
-			Reason: v1alpha2.ReasonQuotaExceeded, Message: "Pods are forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1",
+	var messages strings.Builder
+	for _, test := range []struct{ name, message, reason string }{
+		{
+			"a quota is exceeded",
+			`pods "web-5f-abcde" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`,
+			v1alpha2.ReasonQuotaExceeded,
 		},
-		`pods "web-5f-abcde" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`: {
-			Reason: v1alpha2.ReasonForbidden, Message: `Pods are forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`,
+		{
+			"Pod Security refuses the Pods",
+			`pods "web-5f-abcde" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`, v1alpha2.ReasonForbidden,
 		},
-		`admission webhook "images.example.com" denied the request: failed calling webhook of the registry`: {
-			Reason:  v1alpha2.ReasonForbidden,
-			Message: `admission webhook "images.example.com" denied the request: failed calling webhook of the registry`,
+		{
+			"an admission webhook denies the Pods",
+			`admission webhook "images.example.com" denied the request: failed calling webhook of the registry`, v1alpha2.ReasonForbidden,
 		},
-		`Pod "web" is invalid: spec.containers[1].name: Duplicate value: "proxy"`: {
-			Reason: v1alpha2.ReasonForbidden, Message: `Pod "web" is invalid: spec.containers[1].name: Duplicate value: "proxy"`,
+		{
+			"the Pod is not valid after another webhook has changed it",
+			`Pod "web" is invalid: spec.containers[1].name: Duplicate value: "proxy"`, v1alpha2.ReasonForbidden,
 		},
-		`Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: ` +
-			`Post "https://a": context deadline exceeded`: {
-			Reason: v1alpha2.ReasonAPIError,
-			Message: `failed to create Pods: Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: ` +
-				`Post "https://a": context deadline exceeded; Kubernetes retries, so check the webhook or the API server if it lasts`,
+		{
+			"an admission webhook does not answer",
+			`Internal error occurred: failed calling webhook "inject.example.com": failed to call webhook: ` +
+				`Post "https://a": context deadline exceeded`, v1alpha2.ReasonAPIError,
 		},
-		"etcdserver: request timed out": {
-			Reason: v1alpha2.ReasonAPIError,
-			Message: "failed to create Pods: etcdserver: request timed out; Kubernetes retries, " +
-				"so check the webhook or the API server if it lasts",
-		},
+		{"the API server does not answer", "etcdserver: request timed out", v1alpha2.ReasonAPIError},
 	} {
 		deployment := fixture.NewDeployment(2)
 		deployment.Status.Conditions = append(deployment.Status.Conditions, appsv1.DeploymentCondition{
-			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: message,
+			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: test.message,
 		})
-		if diff := cmp.Diff([]failure.Failure{want}, Failures(deployment, nil)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", message, diff)
+		failures := Failures(deployment, nil)
+		if len(failures) != 1 || failures[0].Reason != test.reason {
+			t.Fatalf("%s: %+v", test.name, failures)
 		}
+		addMessage(&messages, test.name, &failures[0])
 	}
+
+	deployment := fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Spec.Paused, d.Generation = true, 9 })
+	failures := Failures(deployment, nil)
+	if len(failures) != 1 || failures[0].Reason != v1alpha2.ReasonDeploymentPaused {
+		t.Fatalf("paused: %+v", failures)
+	}
+	addMessage(&messages, "kubectl rollout pause", &failures[0])
+
+	pod := fixture.NewPod(corev1.ContainerStatus{})
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: "0/3 nodes are available: 3 Insufficient cpu.",
+	}}
+	addMessage(&messages, "no node has enough memory or processors", PodFailure(pod))
+	pod.Status = fixture.NewPod(fixture.Waiting("ErrImagePull", "no such host")).Status
+	pod.Status.ContainerStatuses[0].Name = "ship"
+	addMessage(&messages, "the image of a sidecar", PodFailure(pod))
+
+	fixture.Golden(t, "messages.txt", messages.String())
+}
+
+// TestProgressMessages verifies the messages about the progress of a rollout.
+func TestProgressMessages(t *testing.T) {
+	var messages strings.Builder
+	for _, test := range []struct {
+		name       string
+		deployment *appsv1.Deployment
+	}{
+		{"no Deployment", nil},
+		{"a change that the Deployment controller has not seen", fixture.NewDeployment(2, func(d *appsv1.Deployment) { d.Generation = 9 })},
+		{"a rollout", fixture.NewDeployment(3, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas, d.Status.ReadyReplicas = 1, 2 })},
+		{"a complete rollout", fixture.NewDeployment(2)},
+		{"no replicas", fixture.NewDeployment(0, func(d *appsv1.Deployment) { d.Status = appsv1.DeploymentStatus{} })},
+	} {
+		progress := ProgressOf(test.deployment)
+		addMessage(&messages, test.name, &failure.Failure{Reason: progress.Reason, Message: progress.Message})
+	}
+
+	fixture.Golden(t, "messages-progress.txt", messages.String())
 }

@@ -24,7 +24,7 @@ var safeOfKubelet = regexp.MustCompile(`^(?:(?:secret|configmap) "[a-z0-9.-]+" n
 // runsAsRoot matches the messages of the kubelet about an image whose user is root or unknown.
 var runsAsRoot = regexp.MustCompile(`^container has runAsNonRoot and image (?:will run as root|has non-numeric user)`)
 
-const runAsUserRemedy = "; set spec.securityContext.runAsUser, for example 101, or use an image with a numeric USER that is not 0"
+const runAsUserRemedy = ". Set spec.securityContext.runAsUser, for example to 101, or use an image whose USER is a number other than 0"
 
 // Missing is an object, or a key of an object, that the kubelet did not find for an environment
 // variable.

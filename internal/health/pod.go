@@ -26,7 +26,7 @@ func PodFailure(pod *corev1.Pod) *failure.Failure {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
 			condition.Reason == corev1.PodReasonUnschedulable {
-			return &failure.Failure{Reason: v1alpha2.ReasonUnschedulable, Message: "no node can take a Pod: " + condition.Message}
+			return &failure.Failure{Reason: v1alpha2.ReasonUnschedulable, Message: "no node can run a Pod: " + condition.Message}
 		}
 	}
 
@@ -120,6 +120,9 @@ func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus, recovered
 	message := fmt.Sprintf("container %q keeps crashing with exit code %d (%s)", status.Name, ended.ExitCode, ended.Reason)
 	if line != "" {
 		message += ": " + line + hint
+	}
+	if ended.Reason == "OOMKilled" {
+		message += ". Raise the memory limit of the container"
 	}
 
 	return &failure.Failure{Reason: v1alpha2.ReasonCrashLoop, Message: message, Certain: crashes(status) >= enoughCrashes}

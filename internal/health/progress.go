@@ -45,7 +45,7 @@ func ProgressOf(deployment *appsv1.Deployment) Progress {
 		out.Complete, out.Message = true, "0 of 0 replicas are ready"
 		return out
 	case !observed && !lacksReplicaSet(stalled):
-		out.Message = "the Deployment was changed, its rollout starts"
+		out.Message = "the Deployment has changed and the Deployment controller has not observed it yet"
 		return out
 	}
 
@@ -107,6 +107,9 @@ func conditionOf(
 
 // WantsPods reports whether a ReplicaSet requests Pods.
 func WantsPods(replicaSet *appsv1.ReplicaSet) bool { return ptr.Deref(replicaSet.Spec.Replicas, 0) > 0 }
+
+// QuotaRemedy ends the API server's message about an exceeded quota.
+const QuotaRemedy = ". Raise the quota, or change the spec to request less"
 
 // RefusalReason returns the reason for the API server's message that an object is forbidden: an
 // exceeded quota, or any other.

@@ -28,7 +28,8 @@ func publicFromLog(pod *corev1.Pod, line, container string) (safe, hint string) 
 	if safe = safeLine(line); safe == line {
 		return safe, ""
 	}
-	return safe, fmt.Sprintf(" (withheld, as it may quote a Secret; see: kubectl logs -n %s -l %s=%s -c %s --previous)",
+	return safe, fmt.Sprintf(" (withheld because it may quote a Secret; see: "+
+		"kubectl logs -n %s -l %s=%s -c %s --previous --tail=-1 --ignore-errors)",
 		pod.Namespace, wellknown.LabelInstance, pod.Labels[wellknown.LabelInstance], container)
 }
 
@@ -38,7 +39,7 @@ func publicFromKubelet(pod *corev1.Pod, message string) (safe, hint string) {
 	if !cached.MaySeeSecrets(pod) || safeOfKubelet.MatchString(message) {
 		return message, ""
 	}
-	return elided, fmt.Sprintf(" (withheld, as it may quote a Secret; see: kubectl describe pods -n %s -l %s=%s)",
+	return elided, fmt.Sprintf(" (withheld because it may quote a Secret; see: kubectl describe pods -n %s -l %s=%s)",
 		pod.Namespace, wellknown.LabelInstance, pod.Labels[wellknown.LabelInstance])
 }
 

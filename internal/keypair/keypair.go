@@ -87,11 +87,11 @@ func printable(text string) string {
 func explain(certificate, key []byte) error {
 	switch {
 	case !bytes.Contains(certificate, []byte("-----BEGIN CERTIFICATE-----")):
-		return errors.New("there is no CERTIFICATE in PEM form")
+		return errors.New("tls.crt has no PEM block CERTIFICATE")
 	case !bytes.Contains(key, []byte("PRIVATE KEY-----")):
-		return errors.New("there is no PRIVATE KEY in PEM form")
+		return errors.New("tls.key has no PEM block PRIVATE KEY")
 	default:
-		return errors.New("the certificate and the key cannot be read, or do not belong together")
+		return errors.New("private key does not match public key, or one of them cannot be parsed")
 	}
 }
 

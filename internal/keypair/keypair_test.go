@@ -142,20 +142,22 @@ func TestRefusesWhatIsDear(t *testing.T) {
 		certificate, key []byte
 		want             string
 	}{
-		"a large key":               {certificate, block("RSA PRIVATE KEY", large), "has a number of 100008 bits"},
-		"one in PKCS #8":            {certificate, block("PRIVATE KEY", wrapped), "has a number of 100008 bits"},
-		"many primes":               {certificate, block("RSA PRIVATE KEY", many), "more numbers than"},
-		"a large certificate":       {block("CERTIFICATE", large), private, "the certificate has a number of"},
-		"a long text":               {certificate, bytes.Repeat([]byte("x"), maxBytes+1), "bytes"},
-		"many blocks":               {bytes.Repeat(certificate, maxBlocks+1), private, "PEM blocks"},
-		"a deep certificate":        {block("CERTIFICATE", nested), private, "nested"},
-		"many values":               {block("CERTIFICATE", bytes.Repeat([]byte{5, 0}, maxValues+1)), private, "too many values"},
-		"no PEM":                    {[]byte(word), private, "no CERTIFICATE in PEM form"},
-		"a block of another type":   {block(word, []byte{5, 0}), private, "no CERTIFICATE in PEM form"},
-		"a key of another type":     {certificate, block(word, []byte{5, 0}), "no PRIVATE KEY in PEM form"},
-		"a key of somebody else":    {certificate, func() []byte { _, other := pair(t, ec(t)); return other }(), "do not belong together"},
-		"a key that is cut off":     {certificate, private[:len(private)/2], "cannot be read"},
-		"a key full of other bytes": {certificate, block("PRIVATE KEY", []byte(word)), "cannot be read"},
+		"a large key":             {certificate, block("RSA PRIVATE KEY", large), "has a number of 100008 bits"},
+		"one in PKCS #8":          {certificate, block("PRIVATE KEY", wrapped), "has a number of 100008 bits"},
+		"many primes":             {certificate, block("RSA PRIVATE KEY", many), "more numbers than"},
+		"a large certificate":     {block("CERTIFICATE", large), private, "the certificate has a number of"},
+		"a long text":             {certificate, bytes.Repeat([]byte("x"), maxBytes+1), "bytes"},
+		"many blocks":             {bytes.Repeat(certificate, maxBlocks+1), private, "PEM blocks"},
+		"a deep certificate":      {block("CERTIFICATE", nested), private, "nested"},
+		"many values":             {block("CERTIFICATE", bytes.Repeat([]byte{5, 0}, maxValues+1)), private, "too many values"},
+		"no PEM":                  {[]byte(word), private, "no PEM block CERTIFICATE"},
+		"a block of another type": {block(word, []byte{5, 0}), private, "no PEM block CERTIFICATE"},
+		"a key of another type":   {certificate, block(word, []byte{5, 0}), "no PEM block PRIVATE KEY"},
+		"a key of somebody else": {
+			certificate, func() []byte { _, other := pair(t, ec(t)); return other }(), "private key does not match public key",
+		},
+		"a key that is cut off":     {certificate, private[:len(private)/2], "cannot be parsed"},
+		"a key full of other bytes": {certificate, block("PRIVATE KEY", []byte(word)), "cannot be parsed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()

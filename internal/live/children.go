@@ -38,6 +38,14 @@ func (s State) Bridges() ([]*discoveryv1.EndpointSlice, error) {
 	return allOf[*discoveryv1.EndpointSlice](s), s.errorOf("EndpointSlice")
 }
 
+// HasRevision reports whether a ControllerRevision of the object exists.
+func (s State) HasRevision(name string) (bool, error) {
+	exists := slices.ContainsFunc(allOf[*appsv1.ControllerRevision](s), func(revision *appsv1.ControllerRevision) bool {
+		return revision.Name == name
+	})
+	return exists, s.errorOf(revisionKind)
+}
+
 // Pods returns all Pods with the labels of the object.
 func (s State) Pods() []*corev1.Pod { return allOf[*corev1.Pod](s) }
 

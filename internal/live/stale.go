@@ -28,7 +28,7 @@ func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind
 	}
 
 	for _, replicaSet := range allOf[*appsv1.ReplicaSet](s) {
-		for _, name := range cached.MountedConfigMaps(&replicaSet.Spec.Template) {
+		for _, name := range cached.MountedConfigMaps(cached.TemplateOf(replicaSet)) {
 			needed.Insert(key{"ConfigMap", name})
 		}
 	}

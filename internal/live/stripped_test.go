@@ -90,11 +90,11 @@ func TestReadsOfStrippedObjects(t *testing.T) {
 		}
 
 		pod := randomPod(random)
-		cached := stripped(t, pod)
-		same("the failure of a Pod", health.PodFailure(pod), health.PodFailure(cached))
+		kept := stripped(t, pod)
+		same("the failure of a Pod", health.PodFailure(pod), health.PodFailure(kept))
 		ports := operand.ContainerPortsOf
-		same("the ports of a Pod", ports(pod.Annotations, &pod.Spec), ports(cached.Annotations, &cached.Spec))
-		same("whether a Pod has ended", health.HasEnded(pod), health.HasEnded(cached))
+		same("the ports of a Pod", ports(pod.Annotations, &pod.Spec), ports(kept.Annotations, &kept.Spec))
+		same("whether a Pod has ended", health.HasEnded(pod), health.HasEnded(kept))
 
 		object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To(random.Int32N(3)) })
 		deployment := fixture.NewDeployment(random.Int32N(5), func(d *appsv1.Deployment) {
@@ -110,7 +110,7 @@ func TestReadsOfStrippedObjects(t *testing.T) {
 		}}
 		slim := stripped(t, replicaSet)
 		same("whether a ReplicaSet wants Pods", health.WantsPods(replicaSet), health.WantsPods(slim))
-		if whole, kept := &replicaSet.Spec.Template, &slim.Spec.Template; health.WantsPods(replicaSet) {
+		if whole, kept := &replicaSet.Spec.Template, cached.TemplateOf(slim); health.WantsPods(replicaSet) {
 			same("the ports of a ReplicaSet", ports(whole.Annotations, &whole.Spec), ports(kept.Annotations, &kept.Spec))
 		}
 	}

@@ -56,18 +56,22 @@ var objectsDesc = prometheus.NewDesc("nginx_operator_objects",
 	[]string{"ready"}, nil)
 
 var blockedDesc = prometheus.NewDesc("nginx_operator_blocked_objects",
-	"NginxOperators whose running state differs from the spec, by the reason in status.blockedBy. Only the leader reports them.",
+	"Blocked NginxOperators, whose running state differs from the spec, by the reason in status.blockedBy. They can be Ready. "+
+		"Only the leader reports them.",
 	[]string{"reason"}, nil)
 
 var unreadableDesc = prometheus.NewDesc("nginx_operator_unreadable_objects",
 	"NginxOperators that are stored with an unreadable value. Only the leader reports them.", nil, nil)
+
+var downDesc = prometheus.NewDesc("nginx_operator_down_objects",
+	"NginxOperators that have been Ready, have replicas above 0, and have no ready Pod. Only the leader reports them.", nil, nil)
 
 var certificatesDesc = prometheus.NewDesc("nginx_operator_certificates",
 	"Certificates that the Pods of NginxOperators mount, by remaining time: expired, 7d (at most seven days), 30d, more. "+
 		"Only the leader reports them.", []string{"left"}, nil)
 
 var waitingDesc = prometheus.NewDesc("nginx_operator_waiting_objects",
-	"NginxOperators whose status does not have their latest generation yet. Only the leader reports them.", nil, nil)
+	"NginxOperators whose latest generation is not reconciled yet. Only the leader reports them.", nil, nil)
 
 var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
 	"1 if the cache of this replica holds all NginxOperators, else 0. Only the leader fills its cache and reconciles.", nil, nil)
@@ -75,7 +79,7 @@ var syncedDesc = prometheus.NewDesc("nginx_operator_cache_synced",
 // Describe implements prometheus.Collector.
 func (Instances) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		objectsDesc, blockedDesc, unreadableDesc, waitingDesc, certificatesDesc, syncedDesc,
+		objectsDesc, blockedDesc, unreadableDesc, downDesc, waitingDesc, certificatesDesc, syncedDesc,
 	} {
 		descs <- desc
 	}
@@ -92,7 +96,7 @@ func (i Instances) Collect(metrics chan<- prometheus.Metric) {
 	}
 
 	metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 1)
-	unreadable, waiting := 0, 0
+	unreadable, waiting, down := 0, 0, 0
 	blocked := map[string]int{}
 	counts := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
 	certificates, now := map[string]int{"expired": 0, "7d": 0, "30d": 0, "more": 0}, time.Now()
@@ -101,6 +105,9 @@ func (i Instances) Collect(metrics chan<- prometheus.Metric) {
 		counts[state.Ready]++
 		if state.Unreadable {
 			unreadable++
+		}
+		if state.Down {
+			down++
 		}
 		if state.Waiting {
 			waiting++
@@ -114,6 +121,7 @@ func (i Instances) Collect(metrics chan<- prometheus.Metric) {
 	}
 
 	metrics <- prometheus.MustNewConstMetric(unreadableDesc, prometheus.GaugeValue, float64(unreadable))
+	metrics <- prometheus.MustNewConstMetric(downDesc, prometheus.GaugeValue, float64(down))
 	metrics <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting))
 	for left, count := range certificates {
 		metrics <- prometheus.MustNewConstMetric(certificatesDesc, prometheus.GaugeValue, float64(count), left)

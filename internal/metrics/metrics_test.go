@@ -29,6 +29,7 @@ func TestObjectsAndWrites(t *testing.T) {
 		{Reason: v1alpha2.ReasonReferenceNotFound, Message: "two"},
 		{Reason: v1alpha2.ReasonPaused},
 	}
+	held.Status.LastGoodRevision = &v1alpha2.GoodRevision{}
 	for days, name := range map[int]string{-1: "a", 6: "b", 8: "c", 31: "d", 90: "e"} {
 		held.Status.Certificates = append(held.Status.Certificates, v1alpha2.Certificate{
 			SecretName: name, NotAfter: metav1.NewTime(time.Now().AddDate(0, 0, days)),
@@ -42,8 +43,8 @@ func TestObjectsAndWrites(t *testing.T) {
 	m.ChildWritten("Deployment", apply.VerbCreate)
 	m.ChildWritten("ConfigMap", apply.VerbDelete)
 	want := `
-# HELP nginx_operator_blocked_objects NginxOperators whose running state differs from the spec, by the reason in status.blockedBy. ` +
-		`Only the leader reports them.
+# HELP nginx_operator_blocked_objects Blocked NginxOperators, whose running state differs from the spec, by the reason in ` +
+		`status.blockedBy. They can be Ready. Only the leader reports them.
 # TYPE nginx_operator_blocked_objects gauge
 nginx_operator_blocked_objects{reason="APIError"} 0
 nginx_operator_blocked_objects{reason="APIMissing"} 0
@@ -78,6 +79,10 @@ nginx_operator_certificates{left="more"} 2
 # TYPE nginx_operator_child_writes_total counter
 nginx_operator_child_writes_total{kind="ConfigMap",verb="delete"} 1
 nginx_operator_child_writes_total{kind="Deployment",verb="create"} 2
+# HELP nginx_operator_down_objects NginxOperators that have been Ready, have replicas above 0, and have no ready Pod. ` +
+		`Only the leader reports them.
+# TYPE nginx_operator_down_objects gauge
+nginx_operator_down_objects 1
 # HELP nginx_operator_objects NginxOperators by the status of their Ready condition (True, False, Unknown). ` +
 		`Only the leader reports them.
 # TYPE nginx_operator_objects gauge
@@ -86,7 +91,8 @@ nginx_operator_objects{ready="True"} 2
 nginx_operator_objects{ready="Unknown"} 1
 `
 	err := testutil.GatherAndCompare(registry, strings.NewReader(want),
-		"nginx_operator_blocked_objects", "nginx_operator_certificates", "nginx_operator_child_writes_total", "nginx_operator_objects")
+		"nginx_operator_blocked_objects", "nginx_operator_certificates", "nginx_operator_child_writes_total",
+		"nginx_operator_down_objects", "nginx_operator_objects")
 	if err != nil {
 		t.Error(err)
 	}

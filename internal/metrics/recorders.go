@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// NewFleet registers the metric of the rollout of a release. It returns a function that sets the
+// NewFleet registers the metric of the fleet rollout. It returns a function that sets the
 // numbers of waiting, rolling, overdue, and failed instances.
 func NewFleet(registry prometheus.Registerer) func(waiting, rolling, overdue, failed int) {
 	instances := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "nginx_operator_fleet_rollout_instances",
-		Help: "Instances that this release changes: waiting for a slot (waiting), with a slot (rolling), without a slot because they rolled " +
-			"for too long (overdue), and with a failed rollout (failed). Only the leader reports values above 0.",
+		Help: "Instances that this release changes: waiting for a rollout slot (waiting), with a slot (rolling), without a slot because " +
+			"they rolled for too long (overdue), and with a failed rollout (failed). Only the leader reports values above 0.",
 	}, []string{"state"})
 
 	registry.MustRegister(instances)
@@ -33,7 +33,7 @@ func NewFleet(registry prometheus.Registerer) func(waiting, rolling, overdue, fa
 func NewRestores(registry prometheus.Registerer, kinds ...string) func(kind string) {
 	restores := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "nginx_operator_guard_repairs_total",
-		Help: "Restores by the lifecycle guard, by kind (conversion, webhooks, owner, certificate).",
+		Help: "Repairs of the CRD, the webhook configurations, or the certificate, by kind (conversion, webhooks, owner, certificate).",
 	}, []string{"what"})
 
 	registry.MustRegister(restores)

@@ -25,7 +25,8 @@ func TestCountersBeginAtZero(t *testing.T) {
 			`Every Pod that reaches the webhook can raise it, so do not alert on it.
 # TYPE nginx_operator_conversion_failures_total counter
 nginx_operator_conversion_failures_total ` + failures + `
-# HELP nginx_operator_guard_repairs_total Restores by the lifecycle guard, by kind (conversion, webhooks, owner, certificate).
+# HELP nginx_operator_guard_repairs_total Repairs of the CRD, the webhook configurations, or the certificate, ` +
+			`by kind (conversion, webhooks, owner, certificate).
 # TYPE nginx_operator_guard_repairs_total counter
 nginx_operator_guard_repairs_total{what="owner"} ` + owner + `
 nginx_operator_guard_repairs_total{what="webhooks"} ` + webhooks + "\n"
@@ -53,7 +54,7 @@ func TestFleet(t *testing.T) {
 		for i, state := range []string{"waiting", "rolling", "overdue", "failed"} {
 			fmt.Fprintf(&text, "nginx_operator_fleet_rollout_instances{state=%q} %d\n", state, want[i])
 		}
-		header := "# HELP nginx_operator_fleet_rollout_instances Instances that this release changes: waiting for a slot (waiting), " +
+		header := "# HELP nginx_operator_fleet_rollout_instances Instances that this release changes: waiting for a rollout slot (waiting), " +
 			"with a slot (rolling), without a slot because they rolled for too long (overdue), and with a failed rollout (failed). " +
 			"Only the leader reports values above 0.\n# TYPE nginx_operator_fleet_rollout_instances gauge\n"
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(header+text.String())); err != nil {

@@ -10,5 +10,6 @@ const MaxBytes = 1<<20 - 16<<10
 var slots = make(chan struct{}, 2)
 
 func tooLarge(size int) Problem {
-	return Problem{Message: fmt.Sprintf("the configuration has %d bytes, and a ConfigMap holds up to %d: %s", size, MaxBytes, splitRemedy)}
+	const message = "the configuration has %d bytes, and the limit is %d. " + splitRemedy
+	return Problem{Message: fmt.Sprintf(message, size, MaxBytes)}
 }

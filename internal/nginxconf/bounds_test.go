@@ -33,39 +33,41 @@ func hostile() map[string]string {
 		"flat, as many as may":       bounded("a;"),
 		"locations, as deep as may": "server {" +
 			strings.Repeat("location / {", maxDepth-1) + bounded("proxy_pass $a;") + strings.Repeat("}", maxDepth),
-		"if without a condition":  "server { if () { } }",
-		"if with nothing":         "server { if { } }",
-		"if with one parenthesis": "server { if ( { } }",
-		"one word":                many("x"),
-		"one word in quotes":      `"` + many("x") + `"`,
-		"words without an end":    many("a "),
-		"words of one directive":  many("a ") + ";",
-		"words, as many as may":   "server_name" + strings.Repeat(" a", maxWords-2) + ";",
-		"long words":              many("a " + long + ";"),
-		"escapes":                 many(`"\\\\";`),
-		"backslashes":             many(`\`),
-		"quotes":                  many(`"" `),
-		"braces":                  many("{"),
-		"closed braces":           many("}"),
-		"semicolons":              many(";"),
-		"comments":                many("#\n"),
-		"variables":               many("${"),
-		"blank lines":             many("\n"),
-		"lua":                     "content_by_lua_block {" + many("{}") + "}",
-		"lua, open":               "content_by_lua_block {" + many("{"),
-		"lua, many":               many("a_by_lua_block {}"),
-		"lua, long brackets":      "a_by_lua_block {" + many("[="),
-		"lua, comments":           "a_by_lua_block {" + many("--"),
-		"lua, strings":            "a_by_lua_block {" + many(`"\\`),
-		"set_by_lua":              "set_by_lua_block " + many("$") + " {}",
-		"listens":                 "server {" + bounded("listen 8080 ssl;") + "}",
-		"ranges of listens":       "server {" + bounded("listen 1-65535;") + "}",
-		"options of a listen":     "server { listen 8080" + strings.Repeat(" a", maxWords-10) + "; }",
-		"listens of servers":      bounded("server{}"),
-		"includes":                bounded("include a;"),
-		"logs":                    bounded("access_log /a;"),
-		"unknown names":           bounded("proxy_pas a;"),
-		"rewrites that go on":     "server {" + strings.Repeat("rewrite a "+strings.Repeat("?", 4000)+";", 20) + sets + "}",
+		"if without a condition":          "server { if () { } }",
+		"if with nothing":                 "server { if { } }",
+		"if with one parenthesis":         "server { if ( { } }",
+		"one word":                        many("x"),
+		"one word in quotes":              `"` + many("x") + `"`,
+		"words without an end":            many("a "),
+		"words of one directive":          many("a ") + ";",
+		"words, as many as may":           "server_name" + strings.Repeat(" a", maxWords-2) + ";",
+		"words that look like directives": "server {" + strings.Repeat("listen 1\nhttp2\nssl\nroot;", maxWords/5) + "}",
+		"lines without semicolons":        "server {" + strings.Repeat("gzip on\nroot /a\nlisten 1\n", maxWords/7) + ";}",
+		"long words":                      many("a " + long + ";"),
+		"escapes":                         many(`"\\\\";`),
+		"backslashes":                     many(`\`),
+		"quotes":                          many(`"" `),
+		"braces":                          many("{"),
+		"closed braces":                   many("}"),
+		"semicolons":                      many(";"),
+		"comments":                        many("#\n"),
+		"variables":                       many("${"),
+		"blank lines":                     many("\n"),
+		"lua":                             "content_by_lua_block {" + many("{}") + "}",
+		"lua, open":                       "content_by_lua_block {" + many("{"),
+		"lua, many":                       many("a_by_lua_block {}"),
+		"lua, long brackets":              "a_by_lua_block {" + many("[="),
+		"lua, comments":                   "a_by_lua_block {" + many("--"),
+		"lua, strings":                    "a_by_lua_block {" + many(`"\\`),
+		"set_by_lua":                      "set_by_lua_block " + many("$") + " {}",
+		"listens":                         "server {" + bounded("listen 8080 ssl;") + "}",
+		"ranges of listens":               "server {" + bounded("listen 1-65535;") + "}",
+		"options of a listen":             "server { listen 8080" + strings.Repeat(" a", maxWords-10) + "; }",
+		"listens of servers":              bounded("server{}"),
+		"includes":                        bounded("include a;"),
+		"logs":                            bounded("access_log /a;"),
+		"unknown names":                   bounded("proxy_pas a;"),
+		"rewrites that go on":             "server {" + strings.Repeat("rewrite a "+strings.Repeat("?", 4000)+";", 20) + sets + "}",
 		"rewrites with captures": "server {" +
 			many("rewrite "+strings.Repeat("(", 2000)+strings.Repeat(")", 2000)+" a?$1$2$3$4$5$6$7$8$9;") + "}",
 		"rewrites with classes": "server {" + many("rewrite (("+strings.Repeat("[", 4000)+" a?$1$2$3;") + "}",
@@ -120,7 +122,7 @@ func assertCheap(t *testing.T, spec *v1alpha2.NginxOperatorSpec, text string) (p
 			if !utf8.ValidString(finding.String()) {
 				t.Errorf("cut within a character: %q", finding)
 			}
-			if len(finding.Directive) > quotedBytes+3 || len(finding.String()) > 1024 {
+			if len(finding.String()) > 1024 {
 				t.Errorf("%d bytes: %q", len(finding.String()), finding)
 			}
 		}
@@ -145,7 +147,7 @@ func FuzzCheck(f *testing.F) {
 			image = "registry.example.com/own:1"
 		}
 		for _, problem := range assertCheap(t, hostileSpec(image), text) {
-			if strings.Contains(problem.Message, "cannot be checked") {
+			if strings.Contains(problem.Message, "(a defect)") {
 				t.Error(problem)
 			}
 		}

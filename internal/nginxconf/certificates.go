@@ -22,12 +22,15 @@ var readAtStart = []string{
 
 // checkCertificates finds references to certificates that the Pod does not mount.
 func (c *checker) checkCertificates() {
+	reported := map[string]bool{}
 	for _, d := range c.withNames(readAtStart...) {
-		c.checkMounted(d)
+		c.checkMounted(d, reported)
 	}
 }
 
-func (c *checker) checkMounted(d *directive) {
+// checkMounted checks a reference to a certificate. reported are the Secrets that spec.tls lacks,
+// each of which is reported once.
+func (c *checker) checkMounted(d *directive, reported map[string]bool) {
 	file := d.first()
 	if strings.Contains(file, "$") || inline.MatchString(file) {
 		return
@@ -39,12 +42,14 @@ func (c *checker) checkMounted(d *directive) {
 
 	switch {
 	case !path.IsAbs(file):
-		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write %s/NAME/%s with a NAME of spec.tls",
-			file, Directory, TLSDirectory, usualKey(d))
+		c.refuse(d, "%s %s: relative path. Use %s/SECRETNAME/%s, where SECRETNAME is in spec.tls",
+			d.name, file, TLSDirectory, usualKey(d))
+	case reported[secret]:
 	case isMounted && !slices.ContainsFunc(defaults.TLS(c.spec), hasSecret) && c.mountsKnown:
-		c.refuse(d, "spec.tls has no Secret %s; add `- secretName: %s` to spec.tls", secret, secret)
+		reported[secret] = true
+		c.refuse(d, "%s %s: Secret %s is not in spec.tls. Add `- secretName: %s`", d.name, file, secret, secret)
 	case isMounted && key != corev1.TLSCertKey && key != corev1.TLSPrivateKeyKey:
-		c.warn(d, "nginx does not start where the Secret %s has no key %s; be sure that it has", secret, key)
+		c.warn(d, "Secret %s must have the key %s, or nginx does not start", secret, key)
 	}
 }
 

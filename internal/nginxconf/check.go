@@ -77,7 +77,8 @@ func Check(
 	defer func() {
 		<-slots
 		if failure := recover(); failure != nil {
-			problems = []Problem{{Message: quoted(fmt.Sprintf("it cannot be checked, please report this: %v", failure))}}
+			problems = []Problem{{Message: fmt.Sprintf("the operator failed to check this configuration (a defect). Please report it: %s",
+				quoted(fmt.Sprint(failure)))}}
 		}
 	}()
 
@@ -117,11 +118,11 @@ func (c *checker) refuse(d *directive, format string, args ...any) { c.problems.
 func (c *checker) warn(d *directive, format string, args ...any) { c.warnings.addf(d, format, args) }
 
 // refuseIfKnown adds a problem if the content of the image is known, or else a warning.
-func (c *checker) refuseIfKnown(d *directive, message string) {
+func (c *checker) refuseIfKnown(d *directive, format string, args ...any) {
 	if c.release.certain {
-		c.refuse(d, message)
+		c.refuse(d, format, args...)
 	} else {
-		c.warn(d, message)
+		c.warn(d, format, args...)
 	}
 }
 
@@ -142,29 +143,38 @@ func (c *checker) children(d *directive, name string) []*directive {
 // collect adds the valid directives of a block and of its inner blocks.
 func (c *checker) collect(block []*directive, parent *directive, context uint) {
 	for _, d := range block {
-		d.parent, d.context = parent, context
-		if len(c.including) > 0 {
-			d.file = c.including[len(c.including)-1]
-		}
-
-		if !c.checkPlace(d) {
-			// The content of the block is meant for the http context.
-			if d.name == "http" {
-				c.collect(d.block, parent, contextHTTP)
+		for d != nil {
+			d.parent, d.context = parent, context
+			if len(c.including) > 0 {
+				d.file = c.including[len(c.including)-1]
 			}
-			continue
-		}
 
-		c.all = append(c.all, d)
-		c.named[d.name] = append(c.named[d.name], d)
-		at := blockAndName{parent, d.name}
-		c.inBlock[at] = append(c.inBlock[at], d)
+			next := c.splitUnterminated(d)
+			c.collectOne(d)
+			d = next
+		}
+	}
+}
 
-		if isInclude(d) {
-			c.eachIncluded(d, func() { c.setUnseen(d) }, func(_ string, tree []*directive) { c.collect(tree, parent, context) })
+// collectOne adds a directive with its block, if it is valid.
+func (c *checker) collectOne(d *directive) {
+	if !c.checkPlace(d) {
+		// The content of the block is meant for the http context.
+		if d.name == "http" {
+			c.collect(d.block, d.parent, contextHTTP)
 		}
-		if inner := innerContext(d); inner != 0 {
-			c.collect(d.block, d, inner)
-		}
+		return
+	}
+
+	c.all = append(c.all, d)
+	c.named[d.name] = append(c.named[d.name], d)
+	at := blockAndName{d.parent, d.name}
+	c.inBlock[at] = append(c.inBlock[at], d)
+
+	if isInclude(d) {
+		c.eachIncluded(d, func() { c.setUnseen(d) }, func(_ string, tree []*directive) { c.collect(tree, d.parent, d.context) })
+	}
+	if inner := innerContext(d); inner != 0 {
+		c.collect(d.block, d, inner)
 	}
 }

@@ -8,27 +8,32 @@ import (
 // owned are directives that a user must not set: directives of the main and events contexts, and
 // the blocks http, stream, and mail. Each has the reason and the remedy.
 var owned = map[string]string{
-	"daemon":                  "nginx runs in the foreground, or its container would end; remove it",
-	"master_process":          "the operator needs the master process to drain connections; remove it",
-	"pid":                     "the operator sets it to a file in /tmp; remove it",
-	"user":                    "nginx runs without privileges and cannot change its user; remove it",
-	"worker_processes":        "the operator sets it; remove it and set spec.nginx.workerProcesses",
-	"worker_shutdown_timeout": "the operator sets it; remove it and set spec.drainSeconds",
-	"load_module":             noModules,
-	"events":                  "the operator owns the events context; remove the block",
-	"worker_connections":      "the operator owns the events context; remove it and set spec.nginx.workerConnections",
-	"http":                    "the text is inside the http context already; keep what is in the block and remove `http {` and its `}`",
-	"stream":                  "the operator serves HTTP only; remove the block",
-	"mail":                    "the operator serves HTTP only; remove the block",
-	"env":                     "the operator sets it; remove it and declare the variable in spec.env",
-	"lock_file":               "the operator owns the main context; remove it",
-	"thread_pool":             "the operator owns the main context; remove it",
+	"daemon":                  "nginx must run in the foreground. Remove it",
+	"master_process":          "the master process drains connections. Remove it",
+	"pid":                     "the operator sets it. Remove it",
+	"user":                    "nginx starts without root permissions and cannot change its user. Remove it",
+	"worker_processes":        "the operator sets it. Remove it and set spec.nginx.workerProcesses",
+	"worker_shutdown_timeout": "the operator sets it. Remove it and set spec.drainSeconds",
+	"load_module":             "the operator loads no modules. Remove it and set spec.image to an nginx that has the module compiled in",
+	"events":                  "the operator sets it. Remove the block and set spec.nginx.workerConnections",
+	"worker_connections":      "the operator sets it. Remove it and set spec.nginx.workerConnections",
+	"http":                    `the text is inside the http block already. Remove "http {" and its "}", and keep the directives between`,
+	"stream":                  "the operator serves HTTP only. Remove the block",
+	"mail":                    "the operator serves HTTP only. Remove the block",
+	"env":                     "the operator sets it. Remove it and declare the variable in spec.env",
+	"lock_file":               ownsMain,
+	"thread_pool":             ownsMain,
 }
 
-// Messages about modules. OpenTelemetry's module exists only as a dynamic one.
 const (
-	noModules  = "the operator loads no modules; remove it, and set spec.image to an image that has the module compiled in"
-	onlyLoaded = "OpenTelemetry's module cannot be compiled into nginx, only loaded, and the operator loads no modules; remove it"
+	ownsMain = "the operator owns the main context. Remove it"
+	// onlyLoaded is for OpenTelemetry's module, which exists only as a dynamic one.
+	onlyLoaded = "the OpenTelemetry module must be loaded, and the operator loads no modules. Remove it"
+
+	// notHere, unknown, and badCount are nginx's own words.
+	notHere  = `"%s" directive is not allowed here`
+	unknown  = `unknown directive "%s"`
+	badCount = `invalid number of arguments in "%s" directive`
 )
 
 // isOpenTelemetry reports whether a directive belongs to one of OpenTelemetry's modules, or loads
@@ -65,19 +70,19 @@ func (c *checker) checkPlace(d *directive) bool {
 		if isOpenTelemetry(d) {
 			instead = onlyLoaded
 		}
-		c.refuse(d, "cannot be set here: "+instead)
+		c.refuse(d, notHere+": "+instead, d.name)
 		return false
 	}
 
 	masks := c.release.masksOf(d.name)
 	switch {
 	case isOpenTelemetry(d):
-		c.refuseIfKnown(d, onlyLoaded)
+		c.refuseIfKnown(d, unknown+": "+onlyLoaded, d.name)
 		if c.release.certain || len(masks) == 0 {
 			return false
 		}
 	case len(masks) == 0:
-		c.refuseIfKnown(d, "nginx does not know it; correct the name, or set spec.image to an image that has its module compiled in")
+		c.refuseIfKnown(d, unknown+". Correct it, or set spec.image to an nginx that has its module compiled in", d.name)
 		return false
 	}
 
@@ -94,9 +99,9 @@ func (c *checker) checkPlace(d *directive) bool {
 	case len(here) > 0:
 		return c.checkArguments(d, here)
 	case elsewhere == 0:
-		c.refuse(d, "cannot be set here: it belongs outside of the http context, which the operator owns; remove it")
+		c.refuse(d, notHere+": "+ownsMain, d.name)
 	default:
-		c.refuse(d, "not allowed here; it is allowed "+places(elsewhere))
+		c.refuse(d, notHere+". Move it "+places(elsewhere), d.name)
 	}
 
 	return false
@@ -109,10 +114,10 @@ func (c *checker) checkArguments(d *directive, masks []uint) bool {
 
 	switch {
 	case len(sameForm) == 0 && d.isBlock:
-		c.refuse(d, `takes no block; end it with ";"`)
+		c.refuse(d, `directive "%s" is not terminated by ";". Remove its block, or put a value with braces in quotes`, d.name)
 		return false
 	case len(sameForm) == 0:
-		c.refuse(d, `takes a block; write "{", its directives, and "}"`)
+		c.refuse(d, `directive "%s" has no opening "{". Write its block instead of ";"`, d.name)
 		return false
 	}
 
@@ -124,11 +129,13 @@ func (c *checker) checkArguments(d *directive, masks []uint) bool {
 			if value := strings.ToLower(d.args[0]); value == "on" || value == "off" {
 				return true
 			}
-			c.refuse(d, "takes on or off, not %q", d.args[0])
+			c.refuse(d, `invalid value "%s" in "%s" directive, it must be "on" or "off"`, d.args[0], d.name)
 			return false
 		}
 	}
 
-	c.refuse(d, "takes %s, not %d; a semicolon may be missing at the end of the line before or after", counts(sameForm), len(d.args))
+	c.refuse(d, badCount+": it takes %s, and has %d"+d.missingSemicolon(func(count int) bool {
+		return slices.ContainsFunc(sameForm, func(mask uint) bool { return takes(mask, count) })
+	}), d.name, counts(sameForm), len(d.args))
 	return false
 }

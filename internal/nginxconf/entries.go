@@ -24,14 +24,24 @@ func (c *checker) checkEntries(block *directive, entries []*directive, file stri
 		entry.file = file
 		switch {
 		case entry.isBlock && slices.Contains(simpleEntries, block.name):
-			c.refuse(entry, `unexpected "{" in a %s block; put a regular expression or a text with braces in quotes`, block.name)
+			c.refuse(entry, `unexpected "{" in a "%s" block. Put a regular expression or a value with braces in quotes`,
+				block.name)
 		case isInclude(entry) && len(entry.args) == 1:
 			c.checkInclude(entry, entry.args[0])
 			c.eachIncluded(entry, func() { c.unseenEntries = true },
 				func(file string, entries []*directive) { c.checkEntries(block, entries, file) })
 		case len(entry.args) > 1 && slices.Contains(entryWords, block.name):
-			c.refuse(entry, "an entry of a %s block has two words, not %d; a semicolon may be missing at the end of a line",
-				block.name, len(entry.args)+1)
+			c.checkEntryWords(block, entry)
 		}
 	}
+}
+
+// checkEntryWords refuses an entry with more than two words.
+func (c *checker) checkEntryWords(block, entry *directive) {
+	remedy := entry.missingSemicolon(func(arguments int) bool { return arguments == 1 })
+	if remedy == "" {
+		remedy = ". Put a value with spaces in quotes"
+	}
+	c.refuse(entry, `invalid number of the %s parameters: "%s" has %d values instead of 1`+remedy,
+		block.name, entry.name, len(entry.args))
 }

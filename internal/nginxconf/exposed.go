@@ -17,8 +17,8 @@ type secretPlace struct{ path, holds string }
 // who can read the mounted files.
 var everyPod = []secretPlace{
 	{TLSDirectory, "private keys"},
-	{Directory, "the configuration"},
-	{"/proc", "the environment and the files of processes"},
+	{Directory, "configuration"},
+	{"/proc", "environment and files of processes"},
 	{"/var/run/secrets", "tokens of ServiceAccounts"},
 	{"/run/secrets", "tokens of ServiceAccounts"},
 }
@@ -28,13 +28,13 @@ func (c *checker) secretPlaces() []secretPlace {
 	places := slices.Clone(everyPod)
 	for _, file := range c.spec.Files {
 		if file.SecretRef != nil {
-			places = append(places, secretPlace{path.Join(FilesDirectory, file.Path), "a key of a Secret"})
+			places = append(places, secretPlace{path.Join(FilesDirectory, file.Path), "key of a Secret"})
 		}
 	}
 
 	for _, mount := range c.mounts {
 		if mount.secret {
-			places = append(places, secretPlace{mount.path, "volume " + mount.volume + ", which has a Secret or a token"})
+			places = append(places, secretPlace{mount.path, "volume " + mount.volume + " with a Secret or token"})
 		}
 	}
 
@@ -47,8 +47,8 @@ func (c *checker) checkExposed() {
 	for _, d := range c.withNames("root", "alias") {
 		at := slices.IndexFunc(places, func(place secretPlace) bool { return exposes(d.first(), place.path) })
 		if at >= 0 {
-			c.warn(d, "it lets clients read %s, where %s is; name a directory that has public files only",
-				places[at].path, places[at].holds)
+			c.warn(d, "%s %s: clients can read %s (%s). Use a directory that has only public files",
+				d.name, d.first(), places[at].path, places[at].holds)
 		}
 	}
 }

@@ -52,8 +52,8 @@ func TestWarnsOfExposedFiles(t *testing.T) {
 			place := ""
 			_, warnings := check(spec, inServer(test.directive))
 			for _, warning := range warnings {
-				if _, after, exposes := strings.Cut(warning, "lets clients read "); exposes {
-					read, _, _ := strings.Cut(after, ",")
+				if _, after, exposes := strings.Cut(warning, ": clients can read "); exposes {
+					read, _, _ := strings.Cut(after, " (")
 					place += read
 				}
 			}

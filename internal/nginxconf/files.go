@@ -36,7 +36,7 @@ func (c *checker) checkDeclaredFiles() {
 		case !c.inFiles(file), strings.Contains(file, "$"), len(c.filesOf(file)) > 0:
 		case len(c.spec.Files) == 0 && !slices.Contains(readAtStart, d.name):
 			// nginx starts without the file.
-			c.warn(d, "%s does not exist; declare it in spec.files", file)
+			c.warn(d, "%s %s does not exist. Add `- path: %s` to spec.files", d.name, file, below(file))
 		default:
 			c.refuseUndeclared(d, file)
 		}
@@ -50,7 +50,8 @@ func (c *checker) refuseUndeclared(d *directive, file string) {
 		}
 		return
 	}
-	c.refuse(d, "%s is not among spec.files; add `- path: %s` there, with a configMapRef or a secretRef", file, below(file))
+	c.refuse(d, "%s %s is not in spec.files. Add `- path: %s` with a configMapRef or a secretRef",
+		d.name, file, below(file))
 }
 
 // filesOf returns the paths of spec.files that a name or a mask matches.
@@ -102,12 +103,12 @@ func (c *checker) checkCachePath(d *directive) {
 	switch file := d.first(); {
 	case file == "off":
 	case !c.isWritable(file) && isCache:
-		c.refuse(d, "%s is on a read-only file system; declare a volume there in spec.cache, or write below /tmp, for example %s",
-			file, path.Join("/tmp", path.Base(file)))
+		c.refuse(d, readOnly+"Mount a volume there with spec.cache, or use %s",
+			d.name, file, path.Join("/tmp", path.Base(file)))
 	case !c.isWritable(file):
-		c.refuse(d, "%s is on a read-only file system; write below /tmp, for example %s", file, path.Join("/tmp", path.Base(file)))
+		c.refuse(d, readOnly+"Use %s", d.name, file, path.Join("/tmp", path.Base(file)))
 	case isCache && c.inCache(file) && !hasMaxSize:
-		c.warn(d, "it has no max_size, and once the volume of spec.cache is full, the Pod is evicted, or with inMemory its writes fail; "+
-			"add one that is less than its size")
+		c.warn(d, "%s %s has no max_size: when the volume of spec.cache is full, the Pod is evicted (with inMemory, writes fail). "+
+			"Add a max_size below the size of the volume", d.name, file)
 	}
 }

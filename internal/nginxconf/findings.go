@@ -37,12 +37,17 @@ func (f *findings) addf(d *directive, format string, args []any) {
 		f.count++
 		return
 	}
+	f.add(Problem{File: d.file, Line: d.line, Message: messagef(format, args)})
+}
+
+// messagef formats a message. It shortens the user's words.
+func messagef(format string, args []any) string {
 	for i, arg := range args {
 		if word, ok := arg.(string); ok {
 			args[i] = quoted(word)
 		}
 	}
-	f.add(Problem{File: d.file, Line: d.line, Directive: quoted(d.name), Message: fmt.Sprintf(format, args...)})
+	return fmt.Sprintf(format, args...)
 }
 
 // first returns the first findings in the order of the text.

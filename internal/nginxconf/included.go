@@ -17,7 +17,7 @@ func (c *checker) eachIncluded(include *directive, unknown func(), visit func(fi
 	for _, name := range c.filesOf(include.args[0]) {
 		file := path.Join(FilesDirectory, name)
 		if slices.Contains(c.including, file) {
-			c.refuse(include, "the file includes itself; remove it")
+			c.refuse(include, "include %s: the file includes itself. Remove this line", file)
 			continue
 		}
 
@@ -78,7 +78,8 @@ func (c *checker) checkIncludedDefaults() {
 	for _, name := range ownDefaults {
 		for _, d := range c.children(nil, name) {
 			if d.file != "" {
-				c.refuse(d, "outside of all blocks the operator sets it as well, unless spec.config itself does; write it there")
+				c.refuse(d, `"%s" directive is duplicate: the operator already sets this. Move it from the included file to spec.config`,
+					d.name)
 			}
 		}
 	}

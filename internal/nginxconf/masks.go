@@ -29,18 +29,15 @@ const (
 	contextAll      = contextHTTP | contextServer | contextLocation | contextUpstream | contextServerIf | contextIf | contextLimit
 )
 
-// contextNames are the names of the contexts in messages.
+// contextNames are the names of the contexts in messages. Each directive has one of the first four.
 var contextNames = []struct {
 	context uint
 	name    string
 }{
-	{contextHTTP, "outside of all blocks"},
-	{contextServer, "in a server block"},
-	{contextLocation, "in a location block"},
-	{contextUpstream, "in an upstream block"},
-	{contextServerIf, "in an if of a server"},
-	{contextIf, "in an if of a location"},
-	{contextLimit, "in a limit_except block"},
+	{contextHTTP, "out of all blocks"},
+	{contextServer, "into a server block"},
+	{contextLocation, "into a location block"},
+	{contextUpstream, "into an upstream block"},
 }
 
 // mapBlocks are the blocks whose entries are not directives.
@@ -63,24 +60,21 @@ func counts(masks []uint) string {
 
 	switch {
 	case all&argumentsOneUp != 0:
-		return "one or more arguments"
+		return "1 or more"
 	case all&argumentsTwoUp != 0:
-		return "two or more arguments"
+		return "2 or more"
 	case all&argumentsFlag != 0:
-		return "one argument, on or off"
+		return `1 ("on" or "off")`
 	}
 
 	var numbers []string
 	for rest := all & argumentsCounts; rest != 0; rest &= rest - 1 {
 		numbers = append(numbers, fmt.Sprint(bits.TrailingZeros(rest)))
 	}
-	if len(numbers) == 1 && numbers[0] == "1" {
-		return "1 argument"
-	}
-
-	return strings.Join(numbers, " or ") + " arguments"
+	return strings.Join(numbers, " or ")
 }
 
+// places describes contexts.
 func places(contexts uint) string {
 	var names []string
 	for _, named := range contextNames {
@@ -88,5 +82,5 @@ func places(contexts uint) string {
 			names = append(names, named.name)
 		}
 	}
-	return strings.Join(names, " or ")
+	return strings.Join(names, ", or ")
 }

@@ -1,7 +1,6 @@
 package nginxconf
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -16,13 +15,13 @@ const (
 )
 
 const (
-	unfinished = `the text ends before the directive does; end it with ";" and close every quote`
-	unclosed   = `the text ends inside of a block; close it with "}"`
-
-	tooManyBraces = `unexpected "}": every block is closed already; remove it (the text is inside the http context and needs no brace for it)`
-	noCondition   = "the condition has to be in parentheses, for example `if ($request_method = POST) { ... }`"
-
-	splitRemedy = "split it into several NginxOperators, or include long lists from an image of your own"
+	unfinished  = `unexpected end of file, expecting ";" or "}". Write ";" after "%s"`
+	unclosed    = `unexpected end of file, expecting "}". The "%s" block of line %d has no "}"`
+	openQuote   = `unexpected end of file, expecting ";" or "}". Close the quote that starts in this line`
+	longQuote   = `too long parameter, probably missing terminating "%c" character`
+	afterQuote  = `unexpected "%s" after a quote. Write a space or ";" before it, or quote the whole word`
+	noCondition = `invalid condition "%s". Write it in parentheses, for example if ($request_method = POST) { ... }`
+	splitRemedy = "Split it into several NginxOperators, or include long lists from an image of your own"
 )
 
 // directive is a directive of the user's text, or an entry of a block such as map.
@@ -32,10 +31,22 @@ type directive struct {
 	file    string // the path of the file of spec.files, or "" for the user's text itself
 	args    []string
 	block   []*directive
+	starts  []wordStart
 	isBlock bool       // distinguishes an empty block from no block
 	parent  *directive // nil in the http context
 	context uint
 }
+
+// wordStart is a word without quotes that is the first of its line, and not the first of its
+// directive. A semicolon may be missing before it.
+type wordStart struct {
+	word  int // the index in the words of the directive, of which the name is 0
+	line  int
+	after int // the line of the word before
+}
+
+// maxStarts is the maximum number of word starts of a directive that are checked.
+const maxStarts = 64
 
 // first returns the first argument, or "" if there is none.
 func (d *directive) first() string {
@@ -45,8 +56,8 @@ func (d *directive) first() string {
 	return d.args[0]
 }
 
-func syntaxError(line int, directive, format string, args ...any) *Problem {
-	return &Problem{Line: line, Directive: quoted(directive), Message: fmt.Sprintf(format, args...)}
+func syntaxError(line int, format string, args ...any) *Problem {
+	return &Problem{Line: line, Message: messagef(format, args)}
 }
 
 // parse returns the directives of a text, and the first syntax error. It reads the text once and
@@ -63,14 +74,14 @@ func (r *reader) parse() ([]*directive, *Problem) {
 		words, line, end, problem := r.statement()
 		inner := around[len(around)-1]
 		if problem == nil {
-			problem = r.checkEnd(words, line, end, len(around)-1)
+			problem = r.checkEnd(words, line, end, around)
 		}
 
 		switch {
 		case problem != nil:
 			return top.block, problem
 		case end == 0:
-			return top.block, r.tooMany()
+			return top.block, nil
 		case end == '}':
 			around = around[:len(around)-1]
 			continue
@@ -78,7 +89,9 @@ func (r *reader) parse() ([]*directive, *Problem) {
 
 		d := beyond
 		if r.directives++; r.directives <= maxDirectives && r.words <= maxWords {
-			d = &directive{name: words[0], line: line, args: slices.Clone(words[1:]), isBlock: end == '{'}
+			d = &directive{
+				name: words[0], line: line, args: slices.Clone(words[1:]), starts: slices.Clone(r.starts), isBlock: end == '{',
+			}
 			inner.block = append(inner.block, d)
 		}
 
@@ -92,7 +105,7 @@ func (r *reader) parse() ([]*directive, *Problem) {
 		if strings.HasSuffix(words[0], "_by_lua_block") {
 			start := r.pos
 			if !r.skipLua() {
-				return top.block, syntaxError(line, words[0], unclosed)
+				return top.block, syntaxError(line, unclosed, words[0], line)
 			}
 
 			// The Lua code is an additional argument, as in crossplane's tables.
@@ -104,27 +117,29 @@ func (r *reader) parse() ([]*directive, *Problem) {
 		}
 
 		if around = append(around, d); len(around) > maxDepth+1 {
-			return top.block, syntaxError(line, words[0],
-				"blocks may be nested %d deep, and this is one more; put what is in it into a block further out", maxDepth)
+			return top.block, syntaxError(line, "more than %d nested blocks. Move this block into one further out", maxDepth)
 		}
 	}
 }
 
-// checkEnd checks the end of a statement at a depth.
-func (r *reader) checkEnd(words []string, line int, end byte, depth int) *Problem {
+// checkEnd checks the end of a statement in blocks. The first of these is the text.
+func (r *reader) checkEnd(words []string, line int, end byte, around []*directive) *Problem {
+	inner := around[len(around)-1]
 	switch {
 	case len(words) > 0 && end == 0:
-		return syntaxError(line, words[0], unfinished)
+		return syntaxError(line, unfinished, words[len(words)-1])
 	case len(words) > 0 && end == '}':
-		return syntaxError(line, words[0], `there is no ";" at its end; add it before the "}"`)
+		return syntaxError(line, `unexpected "}". Write ";" after "%s"`, words[len(words)-1])
 	case len(words) > 0:
 		return nil
-	case end == 0 && depth > 0:
-		return syntaxError(r.line, "", unclosed)
-	case end == '}' && depth == 0:
-		return syntaxError(line, "", tooManyBraces)
+	case end == 0 && r.tooMany() != nil:
+		return r.tooMany()
+	case end == 0 && len(around) > 1:
+		return syntaxError(r.line, unclosed, inner.name, inner.line)
+	case end == '}' && len(around) == 1:
+		return syntaxError(line, `unexpected "}". Remove it: it closes no block`)
 	case end == ';' || end == '{':
-		return syntaxError(line, "", "unexpected %q; remove it", string(end))
+		return syntaxError(line, `unexpected "%c". Remove it`, end)
 	}
 	return nil
 }
@@ -133,10 +148,10 @@ func (r *reader) checkEnd(words []string, line int, end byte, depth int) *Proble
 func (r *reader) tooMany() *Problem {
 	switch {
 	case r.directives > maxDirectives:
-		return syntaxError(0, "",
-			"the configuration has %d directives and entries of maps, and may have %d: %s", r.directives, maxDirectives, splitRemedy)
+		return syntaxError(0, "the configuration has %d directives and map entries, and the limit is %d. "+splitRemedy,
+			r.directives, maxDirectives)
 	case r.words > maxWords:
-		return syntaxError(0, "", "the configuration has %d words, and may have %d: %s", r.words, maxWords, splitRemedy)
+		return syntaxError(0, "the configuration has %d words, and the limit is %d. "+splitRemedy, r.words, maxWords)
 	}
 	return nil
 }
@@ -153,13 +168,29 @@ func isRepetition(text string) bool {
 func (r *reader) checkStatement(words []string, line int, end byte) *Problem {
 	switch last := words[len(words)-1]; {
 	case end == '{' && !isSpace(r.text[r.pos-2]) && isRepetition(r.text[r.pos:min(r.pos+16, len(r.text))]):
-		return syntaxError(line, words[0], "a regular expression with braces has to be in quotes")
+		return syntaxError(line, `unexpected "{" in the regular expression "%s". Put the whole expression in quotes`, last)
 	case end == '{' && words[0] == "if":
-		condition := strings.Trim(strings.Join(words[1:min(len(words), 4)], ""), "() ")
-		if len(words) < 2 || !strings.HasPrefix(words[1], "(") || !strings.HasSuffix(last, ")") || condition == "" {
-			return syntaxError(line, "if", noCondition)
-		}
+		return checkCondition(words[1:], line)
 	}
+	return nil
+}
+
+// checkCondition finds errors in the condition of an if.
+func checkCondition(words []string, line int) *Problem {
+	if len(words) == 0 {
+		return syntaxError(line, badCount+": it has no condition", "if")
+	}
+
+	first, last := words[0], words[len(words)-1]
+	switch {
+	case !strings.HasPrefix(first, "("):
+		return syntaxError(line, noCondition, first)
+	case !strings.HasSuffix(last, ")"):
+		return syntaxError(line, noCondition, last)
+	case strings.Trim(strings.Join(words[:min(len(words), 3)], ""), "() ") == "":
+		return syntaxError(line, noCondition, "")
+	}
+
 	return nil
 }
 

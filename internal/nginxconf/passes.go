@@ -63,8 +63,8 @@ func (c *checker) checkPasses() {
 			continue
 		}
 		if host := p.unresolved(d); host != "" && !isAnyAround(d, hasResolver) {
-			c.warn(d, "nginx answers 502 (no resolver defined to resolve %s), because it resolves a value with a variable for each request; "+
-				"write the name of an upstream block, without a port, or add a resolver and write the full name of the host", host)
+			c.warn(d, "no resolver defined to resolve %s: nginx answers 502, because it resolves a URL with a variable at each request. "+
+				"Add a resolver and write the full name of the host, or write the name of an upstream block without a port", host)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-var unresolvedHost = regexp.MustCompile(`^line (\d+):.*no resolver defined to resolve (.*?)\)`)
+var unresolvedHost = regexp.MustCompile(`^line (\d+): no resolver defined to resolve (.*?): `)
 
 // TestHostsWithoutResolver verifies which hosts of URLs with a variable cause a warning. nginx
 // 1.22.1 answers 502 for each host that is expected here, and its log names the same host. It

@@ -22,19 +22,24 @@ func (c *checker) checkFiles() {
 			c.checkCachePath(d)
 		case strings.HasSuffix(d.name, "_store"):
 			if file != "on" && file != "off" && !c.isWritable(file) {
-				c.refuse(d, "%s is on a read-only file system; write below /tmp", file)
+				c.refuse(d, readOnly+"Use a directory below /tmp", d.name, file)
 			}
 		case d.name == "state":
 			if !c.isWritable(file) {
-				c.refuse(d, "%s is on a read-only file system; write below /tmp, where it is as long as the Pod", file)
+				c.refuse(d, readOnly+"Use a file below /tmp, which is lost with the Pod", d.name, file)
 			}
 		case d.name == "auth_basic_user_file":
 			if isBelow(file, ContentDirectory) && !strings.Contains(file, "$") {
-				c.warn(d, "%s is among the static files, so that anybody may be able to fetch it; deny its location", file)
+				c.warn(d, "auth_basic_user_file %s is a static file that clients may read. Add it to spec.files instead, or deny its location",
+					file)
 			}
 		}
 	}
 }
+
+// readOnly is the start of messages about a directive and its file. nginx's messages have the same
+// words.
+const readOnly = "%s %s: Read-only file system. "
 
 func (c *checker) checkLog(d *directive) {
 	target := d.first()
@@ -49,9 +54,12 @@ func (c *checker) checkLog(d *directive) {
 		if d.name == "error_log" {
 			output = "/dev/stderr"
 		}
-		c.refuse(d, "%s is on a read-only file system; write %s", target, output)
+		c.refuse(d, readOnly+"Use %s", d.name, target, output)
 	}
 }
+
+// relative is the start of messages about an include. nginx looks for its file in Directory.
+const relative = "include %s: relative path. "
 
 // checkIncludes finds includes of files that do not exist.
 func (c *checker) checkIncludes() {
@@ -65,31 +73,33 @@ func (c *checker) checkInclude(d *directive, file string) {
 	again := d.context == contextHTTP && inImage == MimeTypes
 	switch {
 	case again && file == MimeTypes:
-		c.warn(d, "the operator includes it already, and nginx warns of each type that it reads again; remove it")
+		c.warn(d, "include %s: the operator already includes it, and nginx warns of each duplicate extension. Remove this line",
+			file)
 	case again && !path.IsAbs(file):
-		c.refuse(d, "nginx looks for %s in %s, where it does not exist; remove it, because the operator includes %s already",
-			file, Directory, MimeTypes)
+		c.refuse(d, relative+"Remove this line, because the operator includes %s", file, MimeTypes)
 	case slices.Contains(imageFiles, file):
 	case !path.IsAbs(file) && slices.Contains(imageFiles, inImage):
-		c.refuse(d, "nginx looks for %s in %s, where it does not exist; write include %s", file, Directory, inImage)
+		c.refuse(d, relative+"Use %s", file, inImage)
 	case !path.IsAbs(file):
-		c.refuse(d, "nginx looks for %s in %s, where it does not exist; put its text here", file, Directory)
+		c.refuse(d, relative+"Add the file to spec.files and include %s, or put its text here",
+			file, path.Join(FilesDirectory, path.Base(file)))
 	case c.mountAt(file) != nil:
 		c.setUnseen(d)
-		c.warn(d, "%s is in volume %s, so that it is not checked before nginx reads it", file, c.mountAt(file).volume)
+		c.warn(d, "include %s is in volume %s and is not checked here; nginx checks it when the first new Pod starts",
+			file, c.mountAt(file).volume)
 	case isBelow(file, Directory), isBelow(file, "/tmp"):
-		c.refuse(d, "%s does not exist when nginx starts; put its text here", file)
+		c.refuse(d, "include %s: the file does not exist when nginx starts. Add it to spec.files, or put its text here", file)
 	case c.inFiles(file) && len(c.filesOf(file)) > 0:
 	case c.inFiles(file) && isMask(file):
-		c.warn(d, "%s names no file of spec.files", file)
+		c.warn(d, "include %s matches no file of spec.files. Correct it, or add a file", file)
 	case c.inFiles(file):
 		c.refuseUndeclared(d, file)
 	case isBelow(file, ContentDirectory) && c.spec.Content != nil:
 		c.setUnseen(d)
-		c.warn(d, "%s is not checked before nginx reads it, and is served as a static file; put its text here", file)
+		c.warn(d, "include %s is a static file that clients may read, and is not checked here. Put its text here", file)
 	default:
 		c.setUnseen(d)
-		c.warn(d, "%s is in the image, so that it is not checked before nginx reads it", file)
+		c.warn(d, "include %s is in the image and is not checked here; nginx checks it when the first new Pod starts", file)
 	}
 }
 

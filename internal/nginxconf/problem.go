@@ -9,19 +9,15 @@ type Problem struct {
 	Field string
 	// File is the path of the included file of spec.files, or empty for the user's text itself.
 	File string
-	// Line and Directive are 0 and empty if the problem has no single line or directive.
-	Line      int
-	Directive string
-	// Message is the problem and the remedy.
+	// Line is 0 if the problem has no single line.
+	Line int
+	// Message is the problem, in nginx's own words if nginx has any, and the remedy.
 	Message string
 }
 
 // String returns the problem in one line, without the field.
 func (p Problem) String() string {
 	text := p.Message
-	if p.Directive != "" {
-		text = p.Directive + ": " + text
-	}
 	if p.Line > 0 {
 		text = fmt.Sprintf("line %d: %s", p.Line, text)
 	}

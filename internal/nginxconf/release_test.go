@@ -126,12 +126,11 @@ func TestNewerDirectives(t *testing.T) {
 			t.Error(image, problems, warnings)
 		}
 		for directive, want := range map[string]string{
-			"sticky cookie a;":            "line 2: sticky: not allowed here; it is allowed in an upstream block",
-			"location / {max_headers 1;}": "line 2: max_headers: not allowed here; it is allowed outside of all blocks or in a server block",
-			"early_hints;": "line 2: early_hints: takes one or more arguments, not 0; " +
-				"a semicolon may be missing at the end of the line before or after",
-			"xml_external_entities on;": "line 2: xml_external_entities: nginx does not know it; correct the name, " +
-				"or set spec.image to an image that has its module compiled in",
+			"sticky cookie a;":            `line 2: "sticky" directive is not allowed here. Move it into an upstream block`,
+			"location / {max_headers 1;}": `line 2: "max_headers" directive is not allowed here. Move it out of all blocks, or into a server block`,
+			"early_hints;":                `line 2: invalid number of arguments in "early_hints" directive: it takes 1 or more, and has 0`,
+			"xml_external_entities on;": `line 2: unknown directive "xml_external_entities". Correct it, ` +
+				"or set spec.image to an nginx that has its module compiled in",
 		} {
 			problems, _ := check(spec, inServer(directive))
 			if diff := cmp.Diff([]string{want}, problems); diff != "" {

@@ -31,7 +31,7 @@ var (
 	}
 	overlappingCaptures = vulnerability{
 		id: "CVE-2026-9256", stable: 2, mainline: 1,
-		pattern: "the replacement has two captures of which one encloses the other, in a redirect or behind a question mark",
+		pattern: "the replacement has two captures, one within the other, in a redirect or after a question mark",
 	}
 )
 
@@ -51,12 +51,12 @@ func (v vulnerability) warning(r release) string {
 		return ""
 	}
 
-	unless := ", unless your distribution has fixed it"
+	unless := " (not needed if your distribution has the fix)"
 	if r.minor > 0 && !r.guessed && (fixed == unknownPatch || r.patch != unknownPatch) {
 		unless = ""
 	}
-	return fmt.Sprintf("%s (fixed in nginx 1.30.%d and 1.31.%d) lets a request overflow the heap here: %s; "+
-		"set spec.image to an nginx with the fix, or use named captures%s", v.id, v.stable, v.mainline, v.pattern, unless)
+	return fmt.Sprintf("%s (fixed in nginx 1.30.%d and 1.31.%d): a request can overflow the heap, because %s. "+
+		"Set spec.image to an nginx with the fix, or use named captures%s", v.id, v.stable, v.mainline, v.pattern, unless)
 }
 
 // checkRewrites warns of configurations that expose vulnerabilities of the image's nginx.

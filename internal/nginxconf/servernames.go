@@ -22,8 +22,8 @@ func (c *checker) checkServerNames() {
 
 		delete(c.names, secret) // one warning is enough
 		if names := c.namesServedWith(secret); len(names) > 0 && len(names) <= maxServerNames && !anyMatches(known, names) {
-			c.warn(d, "the certificate in Secret %s is for %s, and server_name has none of these, so clients refuse it; "+
-				"add one to server_name, or name another Secret", secret, strings.Join(known, ", "))
+			c.warn(d, "clients refuse the certificate in Secret %s: it is for %s, and server_name has none of these names. "+
+				"Add one to server_name, or reference another Secret", secret, strings.Join(known, ", "))
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestServerNames(t *testing.T) {
 			spec := tlsSpec("shop", "other")
 			spec.Config = &v1alpha2.Config{}
 			problems, warnings := Check(&spec, test.text, nil, map[string][]string{"shop": test.known})
-			isWarned := strings.Contains(fmt.Sprint(warnings), "ssl_certificate: the certificate in Secret shop is for ")
+			isWarned := strings.Contains(fmt.Sprint(warnings), "clients refuse the certificate in Secret shop: ")
 			if isWarned != test.warned || len(problems) > 0 {
 				t.Errorf("warnings: %q, problems: %q", warnings, problems)
 			}

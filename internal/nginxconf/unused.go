@@ -19,7 +19,7 @@ func (c *checker) checkUnused() {
 	})
 	if c.spec.Content != nil && !isServed && !strings.Contains(c.text, ContentDirectory) {
 		c.warnings.add(Problem{Field: "spec.content", Message: fmt.Sprintf(
-			"the configuration does not reference %s, so the content is not served; add `root %s;`", ContentDirectory, ContentDirectory)})
+			"no directive uses %s, so the content is not served. Add `root %s;`", ContentDirectory, ContentDirectory)})
 	}
 
 	certificates := c.withNames(readAtStart...)
@@ -28,7 +28,7 @@ func (c *checker) checkUnused() {
 		isRead := slices.ContainsFunc(certificates, func(d *directive) bool { return mayBegin(d.first(), directory+"/") })
 		if !isRead && !strings.Contains(c.text, directory+"/") {
 			c.warnings.add(Problem{Field: fmt.Sprintf("spec.tls[%d]", i), Message: fmt.Sprintf(
-				"the configuration does not reference %s, so the certificate is not served; set ssl_certificate and ssl_certificate_key", directory)})
+				"no directive uses %s, so the certificate is not served. Set ssl_certificate and ssl_certificate_key", directory)})
 		}
 	}
 }

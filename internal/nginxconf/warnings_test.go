@@ -8,65 +8,54 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-func TestWarnings(t *testing.T) {
-	testChecks(t, map[string]checked{
-		"nothing": {text: inServer("location / { proxy_pass http://127.0.0.1:3000; }")},
-		"left to nginx": {
-			text: inServer(
-				"location /a { proxy_pass http://app:3000; }", "location /b { proxy_pass http://$arg_host; }",
-				"resolver dns.example.com;", "ssl_dhparam /opt/dhparam.pem;",
-				"access_log /var/log/nginx/access.log;", "error_log /var/log/nginx/error.log warn;",
-			),
-		},
-		"port that is not declared": {
-			text: "server { listen 8080; }\nserver { listen 9090; }\nserver { listen 127.0.0.1:9091; }\n" +
-				"server { listen 9443 ssl; ssl_reject_handshake on; }",
-			warnings: []string{
-				"line 2: listen: port 9090 is not declared, so the Service does not serve it; add it to spec.ports",
-				"line 4: listen: port 9443 is not declared, so the Service does not serve it; add it to spec.tls",
-			},
-		},
-		"server without a listen": {
-			text: "server { listen 8080; }\nserver { server_name a; }",
-			warnings: []string{
-				"line 2: server: it has no listen, so nginx listens on port 8000 for it; add for example `listen 8080;`",
-			},
-		},
-		"deprecated": {
-			text: "server { listen 8080 http2; }\n",
-			warnings: []string{
-				"line 1: listen: the parameter http2 is deprecated; remove it and write `http2 on;` in the server",
-			},
-		},
-		"not deprecated there": {text: "server { listen 8080 http2; }\n", spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.24.0"}},
-		"QUIC": {
-			text:     "server { listen 8080;\nlisten 8080 quic; }\n",
-			warnings: []string{"line 2: listen: QUIC needs UDP, and the Service serves TCP only, so nothing arrives there"},
-		},
-		"another key of a Secret": {
-			spec: mounted(),
-			text: inServer("ssl_client_certificate /etc/nginx/tls/shop/ca.crt;"),
-			warnings: []string{
-				"line 2: ssl_client_certificate: nginx does not start where the Secret shop has no key ca.crt; be sure that it has",
-			},
-		},
-		"passwords among static files": {
-			text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),
-			warnings: []string{
-				"line 2: auth_basic_user_file: /usr/share/nginx/html/.htpasswd is among the static files, so that anybody may be able to fetch it; " +
-					"deny its location",
-			},
-		},
-		"include of static files": {
-			spec: v1alpha2.NginxOperatorSpec{Content: &v1alpha2.Content{}},
-			text: "include /usr/share/nginx/html/servers.inc;",
-			warnings: []string{
-				"listen: port 8080 (the default of spec.ports): no server in the text listens on it; be sure that an included file does",
-				"line 1: include: /usr/share/nginx/html/servers.inc is not checked before nginx reads it, and is served as a static file; " +
-					"put its text here",
-			},
-		},
-	})
+// warned lists configurations with at most warnings.
+var warned = map[string]checked{
+	"nothing": {text: inServer("location / { proxy_pass http://127.0.0.1:3000; }")},
+	"left to nginx": {
+		text: inServer(
+			"location /a { proxy_pass http://app:3000; }", "location /b { proxy_pass http://$arg_host; }",
+			"resolver dns.example.com;", "ssl_dhparam /opt/dhparam.pem;",
+			"access_log /var/log/nginx/access.log;", "error_log /var/log/nginx/error.log warn;",
+		),
+	},
+	"port that is not declared": {
+		text: "server { listen 8080; }\nserver { listen 9090; }\nserver { listen 127.0.0.1:9091; }\n" +
+			"server { listen 9443 ssl; ssl_reject_handshake on; }",
+	},
+	"server without a listen": {
+		text: "server { listen 8080; }\nserver { server_name a; }",
+	},
+	"deprecated": {
+		text: "server { listen 8080 http2; }\n",
+	},
+	"vulnerable rewrites": {
+		spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.30"},
+		text: inServer("rewrite ^/(.*)$ /new?c=$1;", "rewrite ^/((.*))$ /page?$1$2 last;"),
+	},
+	"host without a resolver": {text: inServer("set $b app;", "location / { proxy_pass http://$b; }")},
+	"names of a certificate": {
+		spec: tlsSpec("shop"), names: map[string][]string{"shop": {"shop.example.com", "www.example.com"}},
+		text: inServer("listen 8443 ssl;", "server_name blog.example.com;",
+			"ssl_certificate /etc/nginx/tls/shop/tls.crt;", "ssl_certificate_key /etc/nginx/tls/shop/tls.key;"),
+	},
+	"content that is not served": {spec: v1alpha2.NginxOperatorSpec{Content: &v1alpha2.Content{}}, text: inServer()},
+	"keys that are served": {text: inServer("root /etc/nginx/tls;", "location /a { root /etc/nginx-operator; }",
+		"location /b { root /proc; }", "location /c { root /run/secrets; }")},
+	"not deprecated there": {text: "server { listen 8080 http2; }\n", spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.24.0"}},
+	"QUIC": {
+		text: "server { listen 8080;\nlisten 8080 quic; }\n",
+	},
+	"another key of a Secret": {
+		spec: mounted(),
+		text: inServer("ssl_client_certificate /etc/nginx/tls/shop/ca.crt;"),
+	},
+	"passwords among static files": {
+		text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),
+	},
+	"include of static files": {
+		spec: v1alpha2.NginxOperatorSpec{Content: &v1alpha2.Content{}},
+		text: "include /usr/share/nginx/html/servers.inc;",
+	},
 }
 
 // TestUnused verifies that content and certificates cause a warning only if no directive, and no

@@ -1,20 +1,26 @@
 package nginxconf
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // reader reads a text byte by byte, as ngx_conf_read_token does.
 type reader struct {
 	text      string
 	pos, line int
 	reading
-	// kept is the memory for the words of a statement. The next statement reuses it.
-	kept []string
+	// kept and starts are the memory for the words of a statement, and for the first ones of their
+	// lines. The next statement reuses them.
+	kept   []string
+	starts []wordStart
 }
 
 // statement reads words and their end: ";", "{", "}", or 0 for the end of the text. line is the
 // line of the first word.
 func (r *reader) statement() (words []string, line int, end byte, problem *Problem) {
-	words = r.kept[:0]
+	words, r.starts = r.kept[:0], r.starts[:0]
+	before := 0 // the line of the word before
 	defer func() { r.kept = words }()
 	for {
 		r.skipSpace()
@@ -32,24 +38,42 @@ func (r *reader) statement() (words []string, line int, end byte, problem *Probl
 
 		start, at := r.pos, r.line
 		word, ok := r.word()
-		name := word
-		if len(words) > 0 {
-			name = words[0]
+		if problem := r.checkWord(word, start, at, ok); problem != nil {
+			return words, line, 0, problem
 		}
 
-		switch size := r.pos - start; {
-		case size > maxWord:
-			return words, line, 0, syntaxError(at, name,
-				"nginx accepts words of up to %d bytes, and this one has %d; split it", maxWord, size)
-		case !ok:
-			return words, line, 0, syntaxError(line, name, unfinished)
+		if len(words) > 0 && at > before && len(r.starts) < maxStarts && !isQuote(r.text[start]) {
+			r.starts = append(r.starts, wordStart{len(words), at, before})
 		}
 
+		before = r.line
 		if r.words++; r.words <= maxWords || len(words) == 0 {
 			words = append(words, word)
 		}
 	}
 }
+
+// checkWord finds errors in a word, which starts at a position in a line. ok is the result of word.
+func (r *reader) checkWord(word string, start, line int, ok bool) *Problem {
+	quote := r.text[start]
+	switch size := r.pos - start; {
+	case size > maxWord && isQuote(quote):
+		return syntaxError(line, longQuote, quote)
+	case size > maxWord:
+		return syntaxError(line, `too long parameter "%s..." started. The limit is %d bytes, and it has %d`,
+			word[:10], maxWord, size)
+	case ok:
+		return nil
+	case r.pos < len(r.text):
+		next, _ := utf8.DecodeRuneInString(r.text[r.pos:])
+		return syntaxError(line, afterQuote, string(next))
+	case isQuote(quote):
+		return syntaxError(line, openQuote)
+	}
+	return syntaxError(line, unfinished, word)
+}
+
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
@@ -78,7 +102,7 @@ func (r *reader) skipSpace() {
 // within the word, or if a quote is followed by an invalid character.
 func (r *reader) word() (string, bool) {
 	quote := byte(0)
-	if c := r.text[r.pos]; c == '"' || c == '\'' {
+	if c := r.text[r.pos]; isQuote(c) {
 		quote = c
 		r.pos++
 	}

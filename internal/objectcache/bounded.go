@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -107,19 +108,23 @@ func partOfInstance(object *v1alpha2.NginxOperator) *v1alpha2.NginxOperator {
 	out := &v1alpha2.NginxOperator{ObjectMeta: *object.ObjectMeta.DeepCopy()}
 	metav1.SetMetaDataAnnotation(&out.ObjectMeta, cached.AnnotationPart, cached.SpecHash(object)+" "+cached.StatusHash(object))
 	out.GenerateName = ""
+	out.Spec.Replicas = object.Spec.Replicas
 	out.Status = cached.KnownStatus(&object.Status)
 	return out
 }
 
-// sizeOf returns the size in bytes of everything that a value refers to. Its own size belongs to
-// the value that has it.
+// locationType is the type that a time refers to. All times share one or two of them.
+var locationType = reflect.TypeFor[time.Location]()
+
+// sizeOf returns the size in bytes of everything that a value refers to and does not share. Its own
+// size belongs to the value that has it.
 func sizeOf(value reflect.Value) int {
 	size := 0
 	switch value.Kind() {
 	case reflect.String:
 		size = value.Len()
 	case reflect.Pointer, reflect.Interface:
-		if !value.IsNil() {
+		if !value.IsNil() && value.Elem().Type() != locationType {
 			size = int(value.Elem().Type().Size()) + sizeOf(value.Elem())
 		}
 	case reflect.Slice:

@@ -39,7 +39,7 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 		i := &informer{kind: reflect.TypeOf(kind).Elem(), references: references, permissions: permissions}
 		source := typed
 		if i.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
-			source = toolscache.ToListWatcherWithWatchListSemantics(lenient.listWatch(i), lenient)
+			source = lenient.listWatch(i)
 		}
 
 		i.source = toolscache.ToListerWatcherWithContext(source)
@@ -53,7 +53,7 @@ func Informers(cfg *rest.Config, references References, permissions *access.Name
 		}
 
 		i.SharedIndexInformer = toolscache.NewSharedIndexInformer(
-			toolscache.ToListWatcherWithWatchListSemantics(sourceAtCall, source), kind, resync, indexers)
+			toolscache.ToListWatcherWithWatchListSemantics(sourceAtCall, lists.NotStreamed{}), kind, resync, indexers)
 		return i
 	}, nil
 }

@@ -75,7 +75,7 @@ func (i *Instances) Names(ctx context.Context) ([]types.NamespacedName, error) {
 
 	instances, complete := i.List(ctx)
 	if !complete {
-		return nil, errors.New("the cache does not have all NginxOperators")
+		return nil, errors.New("the cache does not have all NginxOperators yet")
 	}
 
 	var names []types.NamespacedName

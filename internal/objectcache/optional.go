@@ -116,12 +116,12 @@ func (o *OptionalKinds) Start(ctx context.Context) error {
 		}
 		latest, err := o.missing(ctx)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "Failed to look which optional kinds are served")
+			log.FromContext(ctx).Error(err, "Failed to read which optional kinds the cluster serves, retrying")
 			timer.Reset(o.Settle)
 		} else if !maps.Equal(missing, latest) {
-			log.FromContext(ctx).Info("Ending the process, because the cluster serves other optional kinds than at the election",
+			log.FromContext(ctx).Info("Ending the process, because the optional kinds that the cluster serves have changed",
 				"missingAtElection", missing, "missing", latest)
-			return fmt.Errorf("the cluster serves other optional kinds than at the election: %w", manager.ErrRestart)
+			return fmt.Errorf("the optional kinds that the cluster serves have changed: %w", manager.ErrRestart)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func problemOf(crds []apiextensionsv1.CustomResourceDefinition, name, version st
 	case len(crds) == 0, !crds[0].DeletionTimestamp.IsZero(), !apihelpers.IsCRDConditionTrue(&crds[0], apiextensionsv1.Established):
 		// An installation and a deletion pass through all three cases, and every message changes the
 		// status of every user.
-		return fmt.Sprintf("CustomResourceDefinition %q does not exist, is not established or is being deleted", name)
+		return fmt.Sprintf("CustomResourceDefinition %q does not exist, is not established, or is being deleted", name)
 	case !slices.ContainsFunc(crds[0].Spec.Versions, serves):
 		return fmt.Sprintf("CustomResourceDefinition %q does not serve version %s", name, version)
 	}

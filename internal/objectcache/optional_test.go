@@ -13,7 +13,7 @@ import (
 func TestProblem(t *testing.T) {
 	const crd = `CustomResourceDefinition "widgets.example.com" `
 	const unserved = crd + "does not serve version v1"
-	const gone = crd + "does not exist, is not established or is being deleted"
+	const gone = crd + "does not exist, is not established, or is being deleted"
 	for name, test := range map[string]struct {
 		change func(*apiextensionsv1.CustomResourceDefinition)
 		want   string

@@ -1,8 +1,6 @@
 package objectcache
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/nginxlog"
-	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // slimReplicaSet keeps the number of the revision and the mounted ConfigMaps. If the ReplicaSet has
@@ -19,15 +16,13 @@ func slimReplicaSet(replicaSet *appsv1.ReplicaSet) {
 	identity := identityOf(&replicaSet.ObjectMeta)
 	identity.Labels = pick(replicaSet.Labels, maxName, selectors...)
 	identity.Annotations = pick(replicaSet.Annotations, maxNumberText, numbers...)
-	spec := appsv1.ReplicaSetSpec{Replicas: replicaSet.Spec.Replicas}
-	template := replicaSet.Spec.Template
-	spec.Template.Spec.Volumes = slimVolumes(template.Spec.Volumes)
-	if ptr.Deref(spec.Replicas, 0) > 0 {
-		spec.Template.Annotations = pick(template.Annotations, wellknown.MaxServicePorts, wellknown.AnnotationServicePorts)
-		spec.Template.Spec.Containers = servingContainer(template.Spec.Containers)
+	template := cached.TemplateOf(replicaSet)
+	cached.KeepMounts(&identity, template)
+	if ptr.Deref(replicaSet.Spec.Replicas, 0) > 0 {
+		cached.KeepPorts(&identity, template.Annotations, &template.Spec)
 	}
 
-	*replicaSet = appsv1.ReplicaSet{ObjectMeta: identity, Spec: spec}
+	*replicaSet = appsv1.ReplicaSet{ObjectMeta: identity, Spec: appsv1.ReplicaSetSpec{Replicas: replicaSet.Spec.Replicas}}
 }
 
 // slimPod keeps the ports of a Pod, whether the Pod can read Secrets, and the reasons why the Pod
@@ -35,15 +30,13 @@ func slimReplicaSet(replicaSet *appsv1.ReplicaSet) {
 func slimPod(pod *corev1.Pod) {
 	identity := identityOf(&pod.ObjectMeta)
 	identity.Labels = pick(pod.Labels, maxName, selectors...)
-	// This annotation has the container ports that have another number in the Service.
-	identity.Annotations = pick(pod.Annotations, wellknown.MaxServicePorts, wellknown.AnnotationServicePorts)
+	cached.KeepPorts(&identity, pod.Annotations, &pod.Spec)
 	if cached.MaySeeSecrets(pod) {
 		metav1.SetMetaDataAnnotation(&identity, cached.AnnotationSecrets, "")
 	}
 
 	*pod = corev1.Pod{
 		ObjectMeta: identity,
-		Spec:       corev1.PodSpec{Containers: servingContainer(pod.Spec.Containers)},
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
 			Conditions:            slimConditions(pod.Status.Conditions),
@@ -106,19 +99,4 @@ func slimState(state corev1.ContainerState) corev1.ContainerState {
 	}
 
 	return out
-}
-
-// servingContainer keeps the ports of the nginx container, or returns nil if it has none.
-func servingContainer(containers []corev1.Container) []corev1.Container {
-	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == wellknown.OperandContainer })
-	if at < 0 || len(containers[at].Ports) == 0 {
-		return nil
-	}
-
-	ports := containers[at].Ports[:min(len(containers[at].Ports), maxPorts)]
-	kept := make([]corev1.ContainerPort, 0, len(ports))
-	for _, port := range ports {
-		kept = append(kept, corev1.ContainerPort{Name: port.Name, ContainerPort: port.ContainerPort})
-	}
-	return []corev1.Container{{Name: wellknown.OperandContainer, Ports: kept}}
 }

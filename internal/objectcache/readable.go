@@ -45,7 +45,7 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	cfg.Wrap(lists.Wrap)
 	client, err := rest.RESTClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("failed to make the client that reads objects one by one: %w", err)
+		return nil, fmt.Errorf("failed to create the client that decodes NginxOperators one by one: %w", err)
 	}
 
 	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, nil

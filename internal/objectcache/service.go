@@ -11,7 +11,7 @@ import (
 func slimService(service *corev1.Service) {
 	slimChild(service)
 	spec := corev1.ServiceSpec{}
-	for _, port := range service.Spec.Ports[:min(len(service.Spec.Ports), maxPorts)] {
+	for _, port := range service.Spec.Ports[:min(len(service.Spec.Ports), cached.MaxPorts)] {
 		kept := corev1.ServicePort{Name: port.Name, Port: port.Port, NodePort: port.NodePort}
 		if port.AppProtocol != nil && len(*port.AppProtocol) <= maxName {
 			kept.AppProtocol = port.AppProtocol
@@ -32,5 +32,5 @@ func slimEndpointSlice(slice *discoveryv1.EndpointSlice) {
 	labels := pick(slice.Labels, maxName, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy)
 	slimChild(slice)
 	slice.Labels = labels
-	slice.Endpoints, slice.Ports = nil, slice.Ports[:min(len(slice.Ports), maxPorts)]
+	slice.Endpoints, slice.Ports = nil, slice.Ports[:min(len(slice.Ports), cached.MaxPorts)]
 }

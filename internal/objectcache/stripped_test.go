@@ -135,7 +135,7 @@ func TestReadersOfStrippedObjects(t *testing.T) {
 		replicaSet := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(random.Int32N(2)), Template: *template.DeepCopy()}}
 		slimReplicaSet(replicaSet)
 		same("ConfigMaps of a ReplicaSet", sets.New(cached.MountedConfigMaps(&template)...),
-			sets.New(cached.MountedConfigMaps(&replicaSet.Spec.Template)...))
+			sets.New(cached.MountedConfigMaps(cached.TemplateOf(replicaSet))...))
 
 		deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: *template.DeepCopy()}}
 		slimDeployment(deployment)
@@ -163,35 +163,5 @@ func TestReadersOfStrippedObjects(t *testing.T) {
 		strippedService := service.DeepCopy()
 		slimService(strippedService)
 		same("the addresses of a Service", cached.BalancerAddresses(service), cached.BalancerAddresses(strippedService))
-	}
-}
-
-// TestOwnVolumesAreKept verifies that the bounds of a cached template drop only volumes of the
-// user. If they dropped volumes of the operator, ConfigMaps that Pods mount would be deleted.
-func TestOwnVolumesAreKept(t *testing.T) {
-	var volumes []corev1.Volume
-	for i := range 100 {
-		sources := make([]corev1.VolumeProjection, 0, 100)
-		for j := range 100 {
-			name := corev1.LocalObjectReference{Name: fmt.Sprintf("theirs-%d-%d", i, j)}
-			sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: name}})
-		}
-		volumes = append(volumes, corev1.Volume{Name: fmt.Sprintf("volume-%d", i), VolumeSource: corev1.VolumeSource{
-			Projected: &corev1.ProjectedVolumeSource{Sources: sources},
-		}})
-	}
-	for _, name := range []string{"config", "content", "files"} {
-		reference := corev1.LocalObjectReference{Name: "web-" + name}
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: reference},
-		}})
-	}
-	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: slimVolumes(volumes)}}
-	kept := cached.MountedConfigMaps(&template)
-	if len(kept) != 3+maxSources {
-		t.Errorf("%d ConfigMaps are kept, want %d", len(kept), 3+maxSources)
-	}
-	if diff := cmp.Diff([]string{"web-config", "web-content", "web-files"}, kept[:3]); diff != "" {
-		t.Errorf("the operator's (-want +got):\n%s", diff)
 	}
 }

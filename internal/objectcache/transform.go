@@ -2,6 +2,7 @@ package objectcache
 
 import (
 	"strings"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -61,9 +62,6 @@ const (
 	maxUID  = 64
 	// maxNumberText is enough for two numbers with their names, or a hash.
 	maxNumberText = 64
-	// maxPorts is the maximum number of ports of one object. An instance has up to 33 ports, and
-	// during a rollout those of two declarations.
-	maxPorts = 66
 )
 
 // numbers are the annotations that the operator reads.
@@ -126,7 +124,9 @@ func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 		return nil
 	}
 	return []metav1.OwnerReference{{
-		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: isController,
+		// All children share two texts.
+		APIVersion: unique.Make(owner.APIVersion).Value(), Kind: unique.Make(owner.Kind).Value(),
+		Name: owner.Name, UID: owner.UID, Controller: isController,
 	}}
 }
 

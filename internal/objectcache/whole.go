@@ -69,7 +69,7 @@ func (w whole) List(ctx context.Context, list client.ObjectList, options ...clie
 
 		if read++; read > maxWhole {
 			return fmt.Errorf("more than %d objects of type %T are too large for the cache, for example %q: "+
-				"delete those that the operator has not created",
+				"delete the objects that another client created",
 				maxWhole, object, object.GetName())
 		}
 
@@ -108,7 +108,7 @@ func (w whole) read(ctx context.Context, key client.ObjectKey, part client.Objec
 	// The operator has no permission to get Pods and ReplicaSets.
 	kind, err := apiutil.GVKForObject(part, w.Scheme())
 	if err != nil {
-		return nil, fmt.Errorf("failed to find the kind of a %T: %w", part, err)
+		return nil, fmt.Errorf("failed to find the kind of %T: %w", part, err)
 	}
 
 	created, err := w.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))

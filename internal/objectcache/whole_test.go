@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,6 +97,52 @@ func TestPartOfInstance(t *testing.T) {
 	codec.MarkUnreadable(unreadable, "no text")
 	if why, found := codec.Unreadable(storedForm(t, unreadable)); !found || why != "no text" {
 		t.Errorf("unreadable %t: %s", found, why)
+	}
+}
+
+// TestOrdinaryInstanceIsWhole verifies that the cache has the whole of an instance with names of
+// ordinary length, with the fields that most instances set, and with their status. Otherwise each
+// of its reconciles reads it at the API server.
+func TestOrdinaryInstanceIsWhole(t *testing.T) {
+	t.Parallel()
+	const image = "docker.io/nginxinc/nginx-unprivileged:1.28.0@sha256:" +
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	now, change := metav1.Now(), "89b89d859e-64cbcd3067b2e34a77be"
+	object := &v1alpha2.NginxOperator{}
+	object.Namespace, object.Name, object.UID = "team-storefront", "storefront", types.UID(strings.Repeat("u", 36))
+	object.ResourceVersion, object.CreationTimestamp = "1234567", now
+	object.Spec.Replicas = ptr.To[int32](3)
+	object.Spec.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "storefront"}}
+	object.Status = v1alpha2.NginxOperatorStatus{
+		Selector: "app.kubernetes.io/instance=storefront,app.kubernetes.io/managed-by=nginx-operator,app.kubernetes.io/name=nginx",
+		Image:    image, URL: "http://storefront.team-storefront.svc:8080",
+		LastGoodRevision: &v1alpha2.GoodRevision{
+			Revision: "storefront-" + change, Change: change, Image: image, ConfigHash: "dac6fb4159", Time: now,
+		},
+		DeclaredRevision: &v1alpha2.DeclaredRevision{Revision: "storefront-" + change, Change: change},
+	}
+	for _, child := range [][2]string{
+		{"v1", "ConfigMap"},
+		{"v1", "Service"},
+		{"networking.k8s.io/v1", "NetworkPolicy"},
+		{"apps/v1", "Deployment"},
+		{"policy/v1", "PodDisruptionBudget"},
+	} {
+		object.Status.RelatedObjects = append(object.Status.RelatedObjects, v1alpha2.RelatedObject{
+			APIVersion: child[0], Kind: child[1], Name: object.Name,
+		})
+	}
+	for _, condition := range [][2]string{
+		{v1alpha2.ConditionReady, v1alpha2.ReasonAllReplicasReady},
+		{v1alpha2.ConditionProgressing, v1alpha2.ReasonRolloutComplete},
+		{v1alpha2.ConditionDegraded, v1alpha2.ReasonAsExpected},
+	} {
+		object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{
+			Type: condition[0], Status: metav1.ConditionFalse, Reason: condition[1], LastTransitionTime: now, Message: "3 of 3 replicas are ready",
+		})
+	}
+	if stored := storedForm(t, object); cached.IsPart(stored) {
+		t.Errorf("the cache has only a part of it: it takes %d bytes", sizeOf(reflect.ValueOf(object)))
 	}
 }
 

@@ -37,7 +37,7 @@ func NewUpgradeable(uncached client.Client, logger logr.Logger) *Upgradeable {
 
 	condition, err := conditions.InClusterFactory{Client: uncached}.NewCondition(operatorv2.ConditionType(operatorv2.Upgradeable))
 	if err != nil {
-		logger.Error(err, "Failed to find the OperatorCondition. The operator cannot defer upgrades by OLM")
+		logger.Error(err, "Failed to find the OperatorCondition, so the operator cannot defer upgrades by OLM")
 		return &Upgradeable{}
 	}
 

@@ -46,9 +46,9 @@ func (r Release) oversized(object *v1alpha2.NginxOperator) []ratchet.Refusal {
 
 		kind := KindOf(child)
 		path, value := largestField(child, &object.Spec)
-		detail := fmt.Sprintf("%s would have %d bytes of annotations, and the API server accepts %d in all: shorten this field. "+
-			"The operator records what it declares in an annotation of the %s, so annotations count twice",
-			kind, size, maxChildAnnotations, kind)
+		detail := fmt.Sprintf("%s would have %d bytes of annotations, the limit is %d: shorten this field. "+
+			"Annotations count twice, because the operator stores in an annotation what it applied last",
+			kind, size, maxChildAnnotations)
 
 		refusals = append(refusals, ratchet.Refusal{
 			Err: field.Invalid(path, field.OmitValueType{}, detail), Value: kind + "\x00" + ShortHash(value),

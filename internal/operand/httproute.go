@@ -13,7 +13,7 @@ import (
 
 // HTTPRouteKind is the kind of spec.expose.httpRoute.
 var HTTPRouteKind = OptionalKind{
-	Kind: "HTTPRoute", At: SpecPath.Child("expose", "httpRoute"), Remedy: "install the Gateway API, or use spec.expose.ingress",
+	Kind: "HTTPRoute", At: SpecPath.Child("expose", "httpRoute"), Remedy: "Install the Gateway API, or use spec.expose.ingress",
 	IsDeclared: HasHTTPRoute, desired: desiredHTTPRoute,
 }
 

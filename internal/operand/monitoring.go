@@ -19,7 +19,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-const installPrometheusOperator = "install the Prometheus Operator, or remove the field"
+const installPrometheusOperator = "Install the Prometheus Operator, or remove the field"
 
 var podMonitorKind = OptionalKind{
 	Kind: monitoringv1.PodMonitorsKind, At: SpecPath.Child("monitoring", "podMonitor"), Remedy: installPrometheusOperator,

@@ -89,17 +89,17 @@ func TestCheckPatches(t *testing.T) {
 		},
 		"no such child": {
 			change: fixture.WithPatches(fixture.PatchOf("PodDisruptionBudget", "spec: {maxUnavailable: 2}")),
-			warned: `spec.patches[0].target: there is no PodDisruptionBudget, so the patch changes nothing; there are ` +
+			warned: `spec.patches[0].target: PodDisruptionBudget does not exist, so the patch changes nothing; the children are ` +
 				`Service "web", NetworkPolicy "web", Deployment "web"`,
 		},
 		"no such name": {
 			change: fixture.WithPatches(v1alpha2.Patch{Target: v1alpha2.PatchTarget{Kind: "Service", Name: "wbe"}, Patch: "{}"}),
-			warned: `there is no Service wbe, so the patch changes nothing; there are Service "web"`,
+			warned: `Service wbe does not exist, so the patch changes nothing; the children are Service "web"`,
 		},
 		"no policy": {change: func(spec *v1alpha2.NginxOperatorSpec) {
 			spec.NetworkPolicy = &v1alpha2.NetworkPolicy{Mode: v1alpha2.NetworkPolicyNone}
 			spec.Patches = []v1alpha2.Patch{fixture.PatchOf("NetworkPolicy", "{}")}
-		}, warned: "there is no NetworkPolicy"},
+		}, warned: "NetworkPolicy does not exist"},
 		"the index of the content's volume": {change: func(spec *v1alpha2.NginxOperatorSpec) {
 			spec.Replicas = ptr.To[int32](2)
 			spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}

@@ -83,7 +83,7 @@ func (r Release) CheckPatches(object *v1alpha2.NginxOperator) (field.ErrorList, 
 	for i, declared := range object.Spec.Patches {
 		if !slices.ContainsFunc(children, func(child client.Object) bool { return patch.Hits(declared.Target, child) }) {
 			target := strings.TrimSpace(declared.Target.Kind + " " + declared.Target.Name)
-			warnings = append(warnings, fmt.Sprintf("%s: there is no %s, so the patch changes nothing; there are %s",
+			warnings = append(warnings, fmt.Sprintf("%s: %s does not exist, so the patch changes nothing; the children are %s",
 				patchesPath.Index(i).Child("target"), target, strings.Join(names, ", ")))
 		}
 	}

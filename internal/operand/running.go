@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/health"
 )
 
@@ -49,7 +50,7 @@ func NewRunning(
 	}
 
 	for _, set := range replicaSets {
-		if template := &set.Spec.Template; health.WantsPods(set) {
+		if template := cached.TemplateOf(set); health.WantsPods(set) {
 			add(ContainerPortsOf(template.Annotations, &template.Spec), own.Has(set.UID))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -36,15 +37,9 @@ func ContainerPortsOf(annotations map[string]string, spec *corev1.PodSpec) []Con
 	}
 
 	var ports []ContainerPort
-	for i := range spec.Containers {
-		if spec.Containers[i].Name != wellknown.OperandContainer {
-			continue
-		}
-		for _, port := range spec.Containers[i].Ports {
-			ports = append(ports, ContainerPort{port.Name, cmp.Or(numbers[port.Name], port.ContainerPort), port.ContainerPort})
-		}
+	for _, port := range cached.ServingPorts(annotations, spec) {
+		ports = append(ports, ContainerPort{port.Name, cmp.Or(numbers[port.Name], port.ContainerPort), port.ContainerPort})
 	}
-
 	return ports
 }
 

@@ -19,7 +19,7 @@ func as[T any](declared any) (kubernetes T) {
 		err = json.Unmarshal(raw, &kubernetes)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("%T is no %T: %v", declared, kubernetes, err))
+		panic(fmt.Sprintf("failed to convert %T to %T: %v", declared, kubernetes, err))
 	}
 	return kubernetes
 }

@@ -172,7 +172,8 @@ func (o *Options) validate() error {
 		return nil
 	}
 	if o.NginxImage == "" {
-		return errors.New("no operand image: set --nginx-image or RELATED_IMAGE_NGINX, for example docker.io/nginxinc/nginx-unprivileged:1.30.7")
+		return errors.New("no default image of NGINX: set --nginx-image or RELATED_IMAGE_NGINX, " +
+			"for example docker.io/nginxinc/nginx-unprivileged:1.30.7")
 	}
 	if o.MaxConcurrentReconciles < 1 {
 		return fmt.Errorf("--max-concurrent-reconciles is %d, must be at least 1", o.MaxConcurrentReconciles)

@@ -1,9 +1,12 @@
 package patch
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -85,8 +88,8 @@ func applyAll(hits []parsed, child client.Object, path *field.Path) (client.Obje
 // the patch is rejected.
 func apply(patches []parsed, child client.Object) (patched client.Object, faults []string) {
 	defer func() {
-		if recover() != nil {
-			patched, faults = nil, []string{"the patch cannot be applied: kustomize can make nothing of it; correct it"}
+		if cause := recover(); cause != nil {
+			patched, faults = nil, []string{notApplied(patches, child, cause)}
 		}
 	}()
 
@@ -97,13 +100,13 @@ func apply(patches []parsed, child client.Object) (patched client.Object, faults
 
 	raw, err := merge(patches, before)
 	if err != nil {
-		return nil, []string{"the patch cannot be applied: " + err.Error()}
+		return nil, []string{notApplied(patches, child, err)}
 	}
 
 	rules := kinds[kindOf(child)]
 	patched = rules.empty()
 	if err := decode(raw, patched); err != nil {
-		return nil, []string{"what the patch makes of it cannot be read: " + err.Error()}
+		return nil, []string{fmt.Sprintf("the result cannot be handled as a %s: %v", kindOf(child), err)}
 	}
 	if faults := tidy(child, patched); len(faults) > 0 {
 		return nil, faults
@@ -118,6 +121,26 @@ func apply(patches []parsed, child client.Object) (patched client.Object, faults
 	}
 
 	return patched, lessSecure(child, patched)
+}
+
+var errDeletes = errors.New("a patch cannot delete a child; remove `$patch: delete`")
+
+// notApplied returns the message about a patch that kustomize cannot apply. kustomize's reason has
+// the operation and the path of a JSON patch, but no path of a strategic merge patch.
+func notApplied(patches []parsed, child client.Object, cause any) string {
+	reason := fmt.Sprint(cause)
+	if reason == errDeletes.Error() {
+		return reason
+	}
+
+	reason, _, _ = strings.Cut(reason, ": node contents:")
+	last := patches[len(patches)-1]
+	if fields := map[string]any{}; !last.operations && json.Unmarshal(last.raw, &fields) == nil {
+		if path := misplaced(reflect.TypeOf(child), fields, ""); path != "" {
+			reason = path + ": " + reason
+		}
+	}
+	return "kustomize cannot apply the patch: " + reason
 }
 
 // merge applies patches with kustomize and returns the result as JSON.
@@ -137,7 +160,7 @@ func merge(patches []parsed, child map[string]any) ([]byte, error) {
 			return nil, err
 		}
 		if len(nodes) != 1 {
-			return nil, errors.New("it deletes the object, which the operator makes again: remove the patch, or change a field")
+			return nil, errDeletes
 		}
 	}
 
@@ -164,5 +187,8 @@ func decode(raw []byte, into client.Object) error {
 	}
 
 	faults, err := kjson.UnmarshalStrict(raw, into)
-	return errors.Join(append(faults, err)...)
+	if err == nil && len(faults) > 0 {
+		err = runtime.NewStrictDecodingError(faults)
+	}
+	return err
 }

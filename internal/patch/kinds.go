@@ -30,28 +30,28 @@ type kind struct {
 type kept struct{ field, instead string }
 
 const (
-	ownSelector  = "the operator needs it to find the Pods; leave it out"
-	ownContract  = "the operator relies on it; leave it out"
 	podSpec      = "spec.template.spec."
-	usePorts     = "set spec.ports or spec.tls"
-	useRollout   = "set spec.rollout"
-	useDrain     = "set spec.drainSeconds"
-	useTemplate  = "set spec.podTemplate"
-	useService   = "set spec.service"
-	useResources = "set spec.resources"
-	ownPolicy    = "create a NetworkPolicy of your own for the Pods"
+	removeIt     = "remove this change from the patch"
+	usePorts     = "set spec.ports or spec.tls of the NginxOperator"
+	useRollout   = "set spec.rollout of the NginxOperator"
+	useDrain     = "set spec.drainSeconds of the NginxOperator"
+	useTemplate  = "set spec.podTemplate of the NginxOperator"
+	useService   = "set spec.service of the NginxOperator"
+	useResources = "set spec.resources of the NginxOperator"
+	usePolicy    = "set spec.networkPolicy of the NginxOperator"
+	ownPolicy    = "create another NetworkPolicy for the Pods"
 )
 
 var kinds = map[string]kind{
 	"Deployment": {
 		empty: func() client.Object { return &appsv1.Deployment{} },
 		kept: []kept{
-			{"spec.replicas", "set spec.replicas, or let a HorizontalPodAutoscaler do it"},
-			{"spec.selector", ownSelector},
+			{"spec.replicas", "set spec.replicas or spec.autoscaling of the NginxOperator"},
+			{"spec.selector", removeIt},
 			{"spec.strategy", useRollout},
 			{"spec.progressDeadlineSeconds", useRollout},
-			{"spec.paused", "set spec.paused"},
-			{"spec.revisionHistoryLimit", ownContract},
+			{"spec.paused", "set spec.paused of the NginxOperator"},
+			{"spec.revisionHistoryLimit", removeIt},
 			{podSpec + "terminationGracePeriodSeconds", useDrain},
 			{podSpec + "nodeSelector", useTemplate},
 			{podSpec + "tolerations", useTemplate},
@@ -60,21 +60,21 @@ var kinds = map[string]kind{
 			{podSpec + "priorityClassName", useTemplate},
 			{podSpec + "imagePullSecrets", useTemplate},
 		},
-		added: []kept{{podSpec + "volumes", ownContract}, {podSpec + "securityContext.sysctls", ownContract}},
+		added: []kept{{podSpec + "volumes", removeIt}, {podSpec + "securityContext.sysctls", removeIt}},
 		ratcheted: []kept{
-			{podSpec + "automountServiceAccountToken", "declare the token in spec.volumes (projected.serviceAccountToken), with an audience"},
+			{podSpec + "automountServiceAccountToken", "add a volume with projected.serviceAccountToken to spec.volumes of the NginxOperator"},
 		},
 	},
 	"Service": {
 		empty: func() client.Object { return &corev1.Service{} },
 		kept: []kept{
-			{"spec.selector", ownSelector},
+			{"spec.selector", removeIt},
 			{"spec.ports", usePorts},
-			{"spec.publishNotReadyAddresses", ownContract},
-			{"spec.clusterIP", ownContract},
-			{"spec.clusterIPs", ownContract},
-			{"spec.externalName", ownContract},
-			{"spec.externalIPs", "addresses of others are not an instance's to take; leave it out"},
+			{"spec.publishNotReadyAddresses", removeIt},
+			{"spec.clusterIP", removeIt},
+			{"spec.clusterIPs", removeIt},
+			{"spec.externalName", removeIt},
+			{"spec.externalIPs", removeIt + " (it can redirect traffic of others)"},
 			{"spec.type", useService},
 			{"spec.loadBalancerClass", useService},
 			{"spec.externalTrafficPolicy", useService},
@@ -87,33 +87,33 @@ var kinds = map[string]kind{
 	},
 	"NetworkPolicy": {
 		empty: func() client.Object { return &networkingv1.NetworkPolicy{} },
-		kept:  []kept{{"spec.podSelector", ownSelector}},
-		added: []kept{{"spec.policyTypes", ownContract}, {"spec.ingress", "set spec.networkPolicy"}},
+		kept:  []kept{{"spec.podSelector", removeIt}},
+		added: []kept{{"spec.policyTypes", removeIt}, {"spec.ingress", usePolicy}},
 		ratcheted: []kept{
 			{"spec.policyTypes", ownPolicy},
-			{"spec.ingress", "set spec.networkPolicy, or " + ownPolicy},
+			{"spec.ingress", usePolicy + ", or " + ownPolicy},
 			{"spec.egress", ownPolicy},
 		},
 	},
 	"PodDisruptionBudget": {
 		empty: func() client.Object { return &policyv1.PodDisruptionBudget{} },
-		kept:  []kept{{"spec.selector", ownSelector}},
+		kept:  []kept{{"spec.selector", removeIt}},
 	},
 }
 
 // keptOfNginx are the fields of the nginx container that a patch cannot change.
 var keptOfNginx = []kept{
-	{"image", "set spec.image"},
-	{"command", ownContract},
-	{"args", ownContract},
+	{"image", "set spec.image of the NginxOperator"},
+	{"command", removeIt},
+	{"args", removeIt},
 	{"ports", usePorts},
 	{"resources", useResources},
-	{"startupProbe", ownContract},
-	{"readinessProbe", ownContract},
-	{"livenessProbe", ownContract},
+	{"startupProbe", removeIt},
+	{"readinessProbe", removeIt},
+	{"livenessProbe", removeIt},
 	{"lifecycle", useDrain},
-	{"restartPolicy", ownContract},
-	{"restartPolicyRules", ownContract},
-	{"terminationMessagePath", ownContract},
-	{"terminationMessagePolicy", ownContract},
+	{"restartPolicy", removeIt},
+	{"restartPolicyRules", removeIt},
+	{"terminationMessagePath", removeIt},
+	{"terminationMessagePolicy", removeIt},
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -84,7 +85,7 @@ func parse(patches []v1alpha2.Patch, path *field.Path) ([]parsed, field.ErrorLis
 
 func tooMuch(path *field.Path, most string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-		fmt.Sprintf("all patches together have more than %s: remove some, or use the fields of the spec", most))}
+		fmt.Sprintf("all patches together have more than %s; remove some, or set other fields of the spec instead", most))}
 }
 
 func invalid(path *field.Path, index int, message string) *field.Error {
@@ -97,20 +98,19 @@ func invalid(path *field.Path, index int, message string) *field.Error {
 // parseOne returns a patch as a JSON object or list, and the number of its values.
 func parseOne(text string) (raw []byte, values int, err error) {
 	defer func() {
-		if recover() != nil { // the YAML parser panicked
-			err = errors.New("is no YAML: correct it")
+		if cause := recover(); cause != nil { // the YAML parser panicked
+			err = notYAML(fmt.Errorf("%v", cause))
 		}
 	}()
 
 	if n := utf8.RuneCountInString(text); n > maxCharacters {
-		return nil, 0, fmt.Errorf("has %d characters, and at most %d are allowed: make several patches of it",
-			n, maxCharacters)
+		return nil, 0, fmt.Errorf("has %d characters, the limit is %d; split it into several patches", n, maxCharacters)
 	}
 	if values, err = plain(text); err != nil {
 		return nil, 0, err
 	}
 	if raw, err = yaml.YAMLToJSONStrict([]byte(text)); err != nil {
-		return nil, 0, fmt.Errorf("is no YAML: %w", err)
+		return nil, 0, notYAML(err)
 	}
 
 	switch raw[0] {
@@ -120,7 +120,21 @@ func parseOne(text string) (raw []byte, values int, err error) {
 		return raw, values, checkOperations(raw)
 	}
 
-	return nil, 0, errors.New("has to be a mapping (a strategic merge patch) or a list of operations (a JSON patch)")
+	return nil, 0, errors.New("must be a mapping (strategic merge patch) or a list of operations (JSON patch)")
+}
+
+// notYAML returns the error of the YAML parser, which has up to three prefixes and several lines.
+func notYAML(err error) error {
+	reason := err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n"} {
+		reason = strings.TrimPrefix(reason, prefix)
+	}
+
+	reason = strings.ReplaceAll(strings.TrimSpace(reason), "\n  ", "; ")
+	if strings.HasPrefix(reason, "line ") {
+		return errors.New("not valid YAML, " + reason)
+	}
+	return errors.New("not valid YAML: " + reason)
 }
 
 // plain checks that a text is a single YAML document within the bounds, without anchors, aliases,
@@ -130,13 +144,13 @@ func plain(text string) (values int, err error) {
 	decoder := kyaml.NewDecoder(strings.NewReader(text))
 	var document, next kyaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-		return 0, errors.New("is empty: write a patch, or remove the entry")
+		return 0, errors.New("is empty; write a patch, or remove the entry")
 	} else if err != nil {
-		return 0, fmt.Errorf("is no YAML: %w", err)
+		return 0, notYAML(err)
 	}
 
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
-		return 0, errors.New("has more than one document: make a patch of each")
+		return 0, errors.New("must be one YAML document; write an entry of spec.patches for each document")
 	}
 
 	root := document.Content[0]
@@ -149,13 +163,13 @@ func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error 
 	*values++
 	switch {
 	case depth > maxDepth:
-		return fmt.Errorf("is nested more than %d deep", maxDepth)
+		return fmt.Errorf("must not be nested more than %d levels deep", maxDepth)
 	case *values > maxValues+1:
-		return fmt.Errorf("has more than %d values", maxValues)
+		return fmt.Errorf("has more than %d values; remove some, or set other fields of the spec instead", maxValues)
 	case node.Kind == kyaml.SequenceNode && len(node.Content) > maxElements && !operations:
-		return fmt.Errorf("line %d: a list has more than %d elements", node.Line, maxElements)
+		return fmt.Errorf("line %d: a list must have at most %d items", node.Line, maxElements)
 	case node.Kind == kyaml.AliasNode || node.Anchor != "" || node.Tag == "!!merge":
-		return fmt.Errorf("line %d: anchors, aliases and merge keys are not allowed: write the value where it belongs", node.Line)
+		return fmt.Errorf("line %d: anchors, aliases, and merge keys are not supported; repeat the value", node.Line)
 	}
 
 	for i, inner := range node.Content {
@@ -170,29 +184,37 @@ func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error 
 	return nil
 }
 
-// checkOperations rejects invalid operations, and copy: each copy could double the size of a child.
-func checkOperations(raw []byte) error {
-	var operations []struct {
-		Op   string  `json:"op"`
-		Path *string `json:"path"`
-	}
+// supported are the operations of a JSON patch, without copy: each copy could double the size of a
+// child.
+var supported = []string{"add", "move", "remove", "replace", "test"}
 
+// checkOperations rejects invalid operations. kustomize reports an invalid value of the others.
+func checkOperations(raw []byte) error {
+	var operations []map[string]any
 	if err := json.Unmarshal(raw, &operations); err != nil {
-		return fmt.Errorf("is a list, but not of operations with op and path (RFC 6902): %w", err)
+		return errors.New("must be a list of operations with op and path (JSON patch, RFC 6902)")
 	}
 
 	for i, operation := range operations {
-		switch operation.Op {
-		case "add", "remove", "replace", "move", "test":
-		case "copy":
-			return fmt.Errorf("operation %d: copy is not allowed: use add with the value", i)
-		default:
-			return fmt.Errorf("operation %d: op is %q, and has to be add, remove, replace, move or test", i, operation.Op)
-		}
-		if operation.Path == nil || !strings.HasPrefix(*operation.Path, "/") {
-			return fmt.Errorf("operation %d: path has to be a JSON pointer such as /spec/template/spec/hostAliases", i)
+		op, _ := operation["op"].(string)
+		switch at := field.NewPath("operation").Index(i); {
+		case op == "copy":
+			return fmt.Errorf("%s: copy is not supported; use add with the value", at)
+		case !slices.Contains(supported, op):
+			return field.NotSupported(at.Child("op"), op, supported)
+		case !isPointer(operation["path"]):
+			return fmt.Errorf("%s: %s", at.Child("path"), noPointer)
+		case op == "move" && !isPointer(operation["from"]):
+			return fmt.Errorf("%s: %s", at.Child("from"), noPointer)
 		}
 	}
 
 	return nil
+}
+
+const noPointer = "must be a JSON pointer, for example /spec/template/spec/hostAliases"
+
+func isPointer(value any) bool {
+	path, _ := value.(string)
+	return strings.HasPrefix(path, "/")
 }

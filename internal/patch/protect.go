@@ -25,13 +25,13 @@ var reservedAnnotations = []string{"deployment.kubernetes.io/", "kubectl.kuberne
 func (k kind) changed(before, after map[string]any) []string {
 	var faults []string
 	fault := func(field, instead string) {
-		faults = append(faults, fmt.Sprintf("a patch cannot change %s: %s", field, instead))
+		faults = append(faults, fmt.Sprintf("a patch cannot change %s; %s", field, instead))
 	}
 
 	// The other top-level fields identify the child or are its status.
 	for _, name := range keysOf(before, after) {
 		if name != "metadata" && name != "spec" && !reflect.DeepEqual(before[name], after[name]) {
-			fault(name, ownContract)
+			fault(name, removeIt)
 		}
 	}
 
@@ -47,7 +47,7 @@ func (k kind) changed(before, after map[string]any) []string {
 
 	for _, own := range k.added {
 		if len(missing(get(after, own.field), get(before, own.field))) > 0 {
-			fault(own.field, own.instead)
+			faults = append(faults, fmt.Sprintf("a patch cannot change or remove items of %s; %s", own.field, own.instead))
 		}
 	}
 
@@ -85,7 +85,7 @@ func changedMetadata(before, after map[string]any, at string) []string {
 	for _, name := range keysOf(before, after) {
 		if name != "labels" && name != "annotations" {
 			if !reflect.DeepEqual(before[name], after[name]) {
-				faults = append(faults, fmt.Sprintf("a patch cannot change %s.%s: %s", at, name, ownContract))
+				faults = append(faults, fmt.Sprintf("a patch cannot change %s.%s; %s", at, name, removeIt))
 			}
 			continue
 		}
@@ -96,9 +96,9 @@ func changedMetadata(before, after map[string]any, at string) []string {
 			field := fmt.Sprintf("%s.%s[%s]", at, name, key)
 			switch {
 			case existed && !reflect.DeepEqual(was[key], is[key]):
-				faults = append(faults, "a patch cannot change "+field+": another field or the operator sets it; leave it out")
+				faults = append(faults, "a patch cannot change "+field+", which the operator or the spec sets; "+removeIt)
 			case !existed && reserved(key):
-				faults = append(faults, "a patch cannot set "+field+": it is the operator's; use a prefix of your own")
+				faults = append(faults, "a patch cannot set "+field+": this key is reserved; use your own prefix")
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func tidy(before, after client.Object) []string {
 	foremost(into.InitContainers, is.InitContainers, func(c *corev1.Container) string { return c.Name })
 	foremost(into.Volumes, is.Volumes, func(v *corev1.Volume) string { return v.Name })
 	if len(into.Containers) == 0 || into.Containers[0].Name != "nginx" {
-		return []string{"a patch cannot remove or rename the container nginx: " + ownContract}
+		return []string{"a patch cannot remove or rename the container nginx; " + removeIt}
 	}
 
 	nginx, own := &into.Containers[0], &is.Containers[0]
@@ -159,7 +159,7 @@ func changedContainer(before, after *corev1.Container) []string {
 	for _, own := range keptOfNginx {
 		at, _ := typeOf(was.Type(), own.field)
 		if !equality.Semantic.DeepEqual(was.FieldByIndex(at.Index).Interface(), is.FieldByIndex(at.Index).Interface()) {
-			faults = append(faults, fmt.Sprintf("a patch cannot change %s of the container nginx: %s", own.field, own.instead))
+			faults = append(faults, fmt.Sprintf("a patch cannot change %s of the container nginx; %s", own.field, own.instead))
 		}
 	}
 
@@ -173,14 +173,14 @@ func changedMounts(before, after []corev1.VolumeMount) []string {
 	for i := range before {
 		own := &before[i]
 		if i >= len(after) || !equality.Semantic.DeepEqual(*own, after[i]) {
-			faults = append(faults, fmt.Sprintf("a patch cannot change volumeMounts of the container nginx (%s): %s",
-				own.MountPath, ownContract))
+			faults = append(faults, fmt.Sprintf("a patch cannot change the volumeMount %s of the container nginx; %s",
+				own.MountPath, removeIt))
 			continue
 		}
 		for _, other := range after[len(before):] {
 			if within(own.MountPath, other.MountPath) || own.ReadOnly && within(other.MountPath, own.MountPath) {
-				faults = append(faults, "a patch cannot mount "+other.MountPath+
-					" in the container nginx, where the operator mounts "+own.MountPath+": choose another path")
+				faults = append(faults, fmt.Sprintf("mountPath %s of the container nginx conflicts with the operator's mountPath %s; "+
+					"choose another mountPath", other.MountPath, own.MountPath))
 			}
 		}
 	}
@@ -203,8 +203,8 @@ func takenPorts(own []corev1.ContainerPort, others []corev1.Container) []string 
 			if slices.ContainsFunc(own, func(mine corev1.ContainerPort) bool {
 				return mine.Name == port.Name && port.Name != "" || mine.ContainerPort == port.ContainerPort
 			}) {
-				faults = append(faults, fmt.Sprintf("port %d (%s) of the container %s is nginx's: choose another name and number",
-					port.ContainerPort, port.Name, others[i].Name))
+				faults = append(faults, fmt.Sprintf("containerPort %d of the container %s has the name or the number of a port of "+
+					"the container nginx; choose another name and number", port.ContainerPort, others[i].Name))
 			}
 		}
 	}

@@ -1,13 +1,16 @@
 package patch
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/pkg/bounds"
 )
@@ -19,6 +22,9 @@ const maxMerged = 128
 // atomicLists are lists that pkg/apply compares and writes as a whole, although Kubernetes
 // defines a merge key for them.
 var atomicLists = []string{"topologySpreadConstraints"}
+
+// directives are the values of $patch in a strategic merge patch.
+var directives = []any{"merge", "replace", "delete"}
 
 // readable checks a value at a path against its Go type before it is decoded. Decoding a quantity
 // can be expensive, and a later merge would lose one of two elements with the same key.
@@ -36,7 +42,9 @@ func readable(in reflect.Type, value any, at string) error {
 
 	switch value := value.(type) {
 	case map[string]any:
-		for name, inner := range value {
+		// In order, so that each reconcile reports the same error.
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			inner := value[name]
 			below, exists := typeOf(in, name)
 			if !exists {
 				continue // the decoder reports it
@@ -77,9 +85,9 @@ func typeOf(in reflect.Type, name string) (reflect.StructField, bool) {
 		return reflect.StructField{}, false
 	}
 
-	for _, field := range reflect.VisibleFields(in) {
-		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name && name != "" {
-			return field, true
+	for _, member := range reflect.VisibleFields(in) {
+		if tag, _, _ := strings.Cut(member.Tag.Get("json"), ","); tag == name && name != "" {
+			return member, true
 		}
 	}
 
@@ -88,13 +96,15 @@ func typeOf(in reflect.Type, name string) (reflect.StructField, bool) {
 
 // elementsDiffer returns an error if a list has two elements with the same key of the strategic
 // merge, an element without the key, or too many elements.
-func elementsDiffer(list []any, field reflect.StructField, at string) error {
-	key := field.Tag.Get("patchMergeKey")
+func elementsDiffer(list []any, in reflect.StructField, at string) error {
+	key := in.Tag.Get("patchMergeKey")
 	if key == "" || slices.Contains(atomicLists, at[strings.LastIndex(at, ".")+1:]) {
 		return nil
 	}
+
+	path := field.NewPath(at)
 	if len(list) > maxMerged {
-		return fmt.Errorf("%s: has more than %d elements", at, maxMerged)
+		return field.TooMany(path, len(list), maxMerged)
 	}
 
 	seen := sets.New[string]()
@@ -103,13 +113,57 @@ func elementsDiffer(list []any, field reflect.StructField, at string) error {
 		value := fmt.Sprint(fields[key])
 		switch {
 		case fields[key] == nil:
-			return fmt.Errorf("%s[%d]: has no %s", at, i, key)
+			return field.Required(path.Index(i).Child(key), "")
 		case seen.Has(value):
-			return fmt.Errorf("%s[%d]: two elements have the %s %q; leave one", at, i, key, value)
+			return field.Duplicate(path.Index(i).Child(key), value)
 		}
 
 		seen.Insert(value)
 	}
 
 	return nil
+}
+
+// misplaced returns the path of the first value in a strategic merge patch that has another kind of
+// value than its Go type, or of the first directive that kustomize does not know. It is "" if there
+// is none.
+func misplaced(in reflect.Type, value any, at string) string {
+	for in.Kind() == reflect.Pointer {
+		in = in.Elem()
+	}
+
+	switch value := value.(type) {
+	case map[string]any:
+		if in.Kind() == reflect.Slice {
+			return at
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			inside := strings.TrimPrefix(at+"."+name, ".")
+			if name == "$patch" && !slices.Contains(directives, value[name]) {
+				return inside
+			}
+			if below, exists := typeOf(in, name); exists {
+				if path := misplaced(below.Type, value[name], inside); path != "" {
+					return path
+				}
+			}
+		}
+	case []any:
+		if in.Kind() != reflect.Slice {
+			return at
+		}
+		for i, element := range value {
+			if path := misplaced(in.Elem(), element, fmt.Sprintf("%s[%d]", at, i)); path != "" {
+				return path
+			}
+		}
+	case nil:
+	default:
+		hasFields := in.Kind() == reflect.Struct || in.Kind() == reflect.Map || in.Kind() == reflect.Slice
+		if hasFields && !reflect.PointerTo(in).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			return at
+		}
+	}
+
+	return ""
 }

@@ -33,7 +33,7 @@ func Refused(patches []v1alpha2.Patch, children []client.Object, path *field.Pat
 		for _, made := range changesOf(hits, child) {
 			refusals = append(refusals, ratchet.Refusal{
 				Err: invalid(path, culprit(hits, child, made).index,
-					fmt.Sprintf("%s: a patch cannot change %s: %s", made.kind, made.field, made.instead)),
+					fmt.Sprintf("%s: a patch cannot change %s; %s", made.kind, made.field, made.instead)),
 				Value: made.kind + "\x00" + made.field + "\x00" + made.value,
 			})
 		}

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"fmt"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,8 +14,8 @@ import (
 var standard = sync.OnceValues(func() (policy.Evaluator, error) { return policy.NewEvaluator(policy.DefaultChecks(), nil) })
 
 // lessSecure returns the rules of the Pod Security Standard "restricted" that a patched Pod
-// violates and the original Pod does not. No namespace can enforce a stricter level, so a Pod that
-// violates none of them is admitted everywhere.
+// violates and the original Pod does not, in the words of the API server. No namespace can enforce
+// a stricter level, so a Pod that violates none of them is admitted everywhere.
 func lessSecure(before, after client.Object) []string {
 	was, isDeployment := before.(*appsv1.Deployment)
 	if !isDeployment {
@@ -23,7 +24,7 @@ func lessSecure(before, after client.Object) []string {
 
 	evaluator, err := standard()
 	if err != nil {
-		return []string{"failed to make the checks of Pod Security: " + err.Error()}
+		return []string{"failed to create the checks of Pod Security: " + err.Error()}
 	}
 
 	evaluate := func(deployment *appsv1.Deployment) []policy.CheckResult {
@@ -39,7 +40,7 @@ func lessSecure(before, after client.Object) []string {
 	var faults []string
 	for i, check := range patched {
 		if !check.Allowed && (i >= len(original) || original[i].Allowed) {
-			faults = append(faults, "Pod Security restricted: "+check.ForbiddenReason+": "+check.ForbiddenDetail)
+			faults = append(faults, fmt.Sprintf("violates PodSecurity \"restricted:latest\": %s (%s)", check.ForbiddenReason, check.ForbiddenDetail))
 		}
 	}
 

@@ -83,8 +83,7 @@ type Lost struct{ Name string }
 
 // Error names the ConfigMap and the remedy.
 func (e Lost) Error() string {
-	return fmt.Sprintf("ConfigMap %q of the running Pods was deleted, and the spec does not render it: "+
-		"change the spec to one that can be applied", e.Name)
+	return fmt.Sprintf("ConfigMap %q of the running Pods was deleted, and the spec does not render it. Correct the spec", e.Name)
 }
 
 // Fill implements apply.Content.

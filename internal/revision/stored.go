@@ -52,7 +52,7 @@ func (s stored) encode(children []client.Object) ([]byte, error) {
 		return nil, fmt.Errorf("failed to encode the children in effect: %w", err)
 	}
 	if raw, err = json.Marshal(sorted); err == nil && len(raw) > maxBytes {
-		err = errors.New("the children in effect are too large to be stored")
+		err = fmt.Errorf("failed to store the children in effect: %d bytes, the limit is %d", len(raw), maxBytes)
 	}
 
 	return raw, err
@@ -86,7 +86,7 @@ func decodeChild(text []byte) (client.Object, error) {
 
 	child := operand.New(meta.Kind)
 	if child == nil {
-		return nil, fmt.Errorf("there is no kind %q", meta.Kind)
+		return nil, fmt.Errorf("unknown kind %q", meta.Kind)
 	}
 	return child, json.Unmarshal(text, child)
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fleet"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/revision"
 )
 
 // Decider decides which declaration of an object is applied, and evaluates its rollout.
 type Decider struct {
-	Resolver inputs.Resolver
+	Resolver resolve.Resolver
 	Live     live.State
 	Store    revision.Store
-	// Fleet admits objects to the rollout of a release. If it is nil, no object needs a slot.
+	// Fleet admits objects to the fleet rollout. If it is nil, no object needs a slot.
 	Fleet *fleet.Gate
 	// Missing has the reason for each optional kind that is not installed.
 	Missing map[string]string
@@ -36,9 +36,9 @@ type State int
 const (
 	// StateCurrent means that the spec is applied.
 	StateCurrent State = iota
-	// StateBlocked means that the spec, or a referenced object, cannot be used. The Pods stay what
+	// StateUnusable means that the spec, or a referenced object, cannot be used. The Pods stay what
 	// was declared last.
-	StateBlocked
+	StateUnusable
 	// StateWaiting means that a new release renders another Pod template of the same spec, and that
 	// the object waits for a rollout slot. The Pods stay what was declared last.
 	StateWaiting
@@ -51,7 +51,7 @@ const (
 type Decision struct {
 	// State is the reason for the choice.
 	State State
-	// Declared is the declaration of the spec, or nil if it is blocked.
+	// Declared is the declaration of the spec, or nil if the spec cannot be used.
 	Declared *revision.Declaration
 	// Apply is the declaration of the Pods, or nil if nothing is written.
 	Apply *revision.Declaration
@@ -96,12 +96,12 @@ func (d Decision) IsRolledBack() bool {
 }
 
 // Decide returns the decision for an object, and requests a rollout slot if it needs one. The
-// declaration is that of the object, or nil if the object is blocked.
+// declaration is that of the object, or nil if its spec cannot be used.
 func (r Decider) Decide(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, blockers []failure.Failure,
 ) (Decision, error) {
 	if declared == nil {
-		decision, err := r.whileBlocked(ctx, object, blockers)
+		decision, err := r.whileUnusable(ctx, object, blockers)
 		decision.Place = fleet.Outside
 		return decision, err
 	}
@@ -190,10 +190,17 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 	replaces := exists && live.SamePods(good) && !d.Apply.Change.SamePods(live)
 	if r.isProven(object, d.Declared) {
 		d.Entrance = d.Declared
-		if replaces && stored == nil && !object.Spec.Paused {
+		var err error
+		switch {
+		case replaces && stored == nil && !object.Spec.Paused:
 			d.Store = &StoreRequest{}
+		case stored != nil && !live.SamePods(good):
+			var isStored bool
+			if isStored, err = r.Live.HasRevision(stored.Name); err == nil && !isStored {
+				d.Store, err = r.storeAgain(ctx, object, d.Declared)
+			}
 		}
-		return d, nil
+		return d, err
 	}
 
 	found, err := r.Store.Load(ctx, object, d.Declared)
@@ -216,10 +223,14 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 }
 
 // storeAgain returns the request to store what another client has deleted or changed, or nil if the
-// good Pods are lost, too.
+// good Pods are lost, too, or the object is paused.
 func (r Decider) storeAgain(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
 ) (*StoreRequest, error) {
+	if object.Spec.Paused {
+		return nil, nil
+	}
+
 	request := &StoreRequest{HasEntrance: object.Status.StoredRevision.HasEntrance}
 	if last, good := r.changes(object, declared); last.SamePods(good) {
 		return request, nil

@@ -45,7 +45,7 @@ func (r Decider) rolledBack(
 	case out.Apply == nil && r.Live.Deployment() == nil:
 		return Decision{Declared: declared, Apply: declared, Entrance: declared}, nil
 	case out.Apply == nil:
-		out.Blockers[0].Message = failed.Message + "; what was in effect before is not stored, so nothing is written"
+		out.Blockers[0].Message = failed.Message + "; the good Pods are not stored, so the operator writes nothing"
 		return out, nil
 	}
 
@@ -73,10 +73,10 @@ func (r Decider) goodPods(
 	return r.Store.Good(ctx, object)
 }
 
-// whileBlocked returns the decision for an object whose spec cannot be used. A change that failed
+// whileUnusable returns the decision for an object whose spec cannot be used. A change that failed
 // before stays failed.
-func (r Decider) whileBlocked(ctx context.Context, object *v1alpha2.NginxOperator, blockers []failure.Failure) (Decision, error) {
-	out := Decision{State: StateBlocked, Blockers: blockers}
+func (r Decider) whileUnusable(ctx context.Context, object *v1alpha2.NginxOperator, blockers []failure.Failure) (Decision, error) {
+	out := Decision{State: StateUnusable, Blockers: blockers}
 	if object.Spec.Paused {
 		return out, nil
 	}
@@ -181,7 +181,7 @@ func (r Decider) whileWaiting(
 func (r Decider) withSecrets(ctx context.Context, object *v1alpha2.NginxOperator, d Decision) (Decision, error) {
 	deployment := d.Apply.Deployment()
 	if deployment == nil {
-		return d, errors.New("failed to apply what was declared before: it has no Deployment")
+		return d, errors.New("failed to apply the earlier children: the Deployment is missing")
 	}
 
 	in, blockers, err := r.Resolver.SecretsOf(ctx, object, &deployment.Spec.Template)

@@ -136,7 +136,7 @@ func (r Decider) forgotten(object *v1alpha2.NginxOperator, declared *revision.De
 
 	return &v1alpha2.FailedRevision{
 		Revision: NameOf(object, declared.Change), Change: string(declared.Change), Reason: v1alpha2.ReasonRolledBack,
-		Message: fmt.Sprintf("generation %d was rolled back before the status of the object was lost", declared.Generation),
+		Message: fmt.Sprintf("rolled back generation %d; the reason is unknown, because the status was lost", declared.Generation),
 		Time:    metav1.NewTime(time.Now()),
 	}, nil
 }

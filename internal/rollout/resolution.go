@@ -33,7 +33,7 @@ type Resolution struct {
 	Resolved bool
 }
 
-// Declare returns the declaration of the object, or nil if the object is blocked, and the
+// Declare returns the declaration of the object, or nil if its spec cannot be used, and the
 // resolution of its spec. It returns an error if an object cannot be read.
 func (r Decider) Declare(ctx context.Context, object *v1alpha2.NginxOperator) (*revision.Declaration, Resolution, error) {
 	found := r.ratchet(object)

@@ -88,7 +88,8 @@ func certificatesValid(certificates []operand.Certificate, now time.Time) (found
 	}
 
 	told := slices.MinFunc(certificates, func(a, b operand.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-	status, reason, words := metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid, "the first to expire is that of Secret %q, at %s"
+	status, reason := metav1.ConditionTrue, v1alpha2.ReasonCertificatesValid
+	words := "the certificate of Secret %q is the first to expire, at %s"
 	expiring := slices.IndexFunc(certificates, func(one operand.Certificate) bool { return !now.Before(warnsAt(one)) })
 	switch {
 	case !now.Before(told.NotAfter):
@@ -96,7 +97,7 @@ func certificatesValid(certificates []operand.Certificate, now time.Time) (found
 		words = "the certificate of Secret %q expired at %s: renew it"
 	case expiring >= 0:
 		status, reason, told = metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, certificates[expiring]
-		words = "the certificate of Secret %q expires at %s and was not renewed: look at what renews it"
+		words = "the certificate of Secret %q expires at %s and was not renewed: check its issuer, for example cert-manager"
 	}
 
 	out := condition(v1alpha2.ConditionCertificatesValid, status, reason,

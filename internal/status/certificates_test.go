@@ -13,10 +13,10 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/fixture"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/keypair"
 	"github.com/example/nginx-operator/internal/live"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/rollout"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -92,8 +92,8 @@ func TestCertificatesOfRunningPods(t *testing.T) {
 	before := object.Status.DeepCopy()
 
 	result.CertificatesHash, result.Certificates = "current", []operand.Certificate{certificate("a", end.Add(100*time.Hour))}
-	result.State, result.Blockers = rollout.StateBlocked, []failure.Failure{{Reason: v1alpha2.ReasonReferenceNotFound, Message: "other"}}
-	result.Unusable = []inputs.Unusable{{
+	result.State, result.Blockers = rollout.StateUnusable, []failure.Failure{{Reason: v1alpha2.ReasonReferenceNotFound, Message: "other"}}
+	result.Unusable = []resolve.Unusable{{
 		Failure: failure.Failure{Reason: v1alpha2.ReasonReferenceNotFound, Message: `Secret "b" does not exist`}, Object: `Secret "b"`,
 	}}
 	for range 2 {

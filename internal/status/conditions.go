@@ -27,8 +27,8 @@ func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outc
 		return unready(failed.Reason, failed.Message, progress)
 	case failed != nil:
 		return Stopped(failed.Reason, failed.Message, "stopped by a failure, see Degraded")
-	case result.State == rollout.StateBlocked:
-		return Stopped(result.Blockers[0].Reason, blockedMessage(object, state, result.Blockers), "changes are blocked, see Degraded")
+	case result.State == rollout.StateUnusable:
+		return Stopped(result.Blockers[0].Reason, blockedMessage(object, state, result.Blockers), "the spec cannot be used, see Degraded")
 	case result.IsRolledBack() || result.Failed != nil:
 		return rolledBack(state, result)
 	}
@@ -46,7 +46,7 @@ func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outc
 	}
 
 	if object.Spec.Paused {
-		message := "spec.paused is set, and no change waits"
+		message := "spec.paused is set; no change waits"
 		if len(result.Waiting) > 0 {
 			message = pausedMessage(result)
 			out[0] = condition(v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPaused, message)
@@ -102,7 +102,7 @@ func withIndependentFailures(out []metav1.Condition, beside []failure.Failure, r
 			out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, found.Reason, found.Message)
 		}
 		if beside[i].Reason == v1alpha2.ReasonAPIError && out[1].Status == metav1.ConditionFalse {
-			out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, beside[i].Reason, "requests fail, and are retried")
+			out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, beside[i].Reason, requestRetried)
 		}
 	}
 	return out
@@ -117,7 +117,12 @@ func rolledBack(state live.Observed, result Outcome) []metav1.Condition {
 	}
 
 	reasons := result.reasons()
-	out := Stopped(v1alpha2.ReasonRolledBack, reasons[len(reasons)-1].Message+rolledBackEnd, message)
+	end := retryRemedy
+	if result.Applied != nil {
+		end = lastGoodRuns + retryRemedy
+	}
+
+	out := Stopped(v1alpha2.ReasonRolledBack, reasons[len(reasons)-1].Message+end, message)
 	if rolling {
 		out[1].Status = metav1.ConditionTrue
 	}
@@ -125,8 +130,12 @@ func rolledBack(state live.Observed, result Outcome) []metav1.Condition {
 	return out
 }
 
-// rolledBackEnd names the running revision and the remedy.
-const rolledBackEnd = ". The last good revision is running. Change the spec or a referenced object to retry"
+// lastGoodRuns is the consequence of a rollback, unless there is nothing to roll back to, and
+// retryRemedy the remedy.
+const (
+	lastGoodRuns = ". The last good revision is running"
+	retryRemedy  = ". Change the spec or a referenced object to retry"
+)
 
 // whileReplacing retains the reason for a rollout that replaces Pods after a forgery was found.
 func whileReplacing(object *v1alpha2.NginxOperator, out []metav1.Condition) []metav1.Condition {
@@ -136,7 +145,7 @@ func whileReplacing(object *v1alpha2.NginxOperator, out []metav1.Condition) []me
 	}
 	for i := range out[:2] {
 		out[i].Reason = v1alpha2.ReasonForgedContent
-		out[i].Message = "replacing all Pods, as they may have mounted a forged ConfigMap: " + out[i].Message
+		out[i].Message = "replacing all Pods, because they may have mounted a forged ConfigMap: " + out[i].Message
 	}
 
 	return out
@@ -153,10 +162,10 @@ func blockedMessage(object *v1alpha2.NginxOperator, state live.Observed, blocker
 	case state.Deployment != nil:
 		return message + "; running Pods are unchanged"
 	case object.Status.LastGoodRevision != nil:
-		return message + "; the Deployment does not exist, and is created again after that"
+		return message + "; the Deployment does not exist and is created again once this is corrected"
 	}
 
-	return message + "; nothing is created before that"
+	return message + "; nothing is created until this is corrected"
 }
 
 // condition returns a condition with a message of at most failure.MaxMessage bytes.
@@ -183,7 +192,7 @@ func unready(reason, message, progress string) []metav1.Condition {
 }
 
 // requestRetried is the message of Progressing after a failed request.
-const requestRetried = "a request failed, and is retried"
+const requestRetried = "requests to the API server fail; the operator retries"
 
 // outdated returns the condition for stored values that this release refuses, or nil if there are
 // none.

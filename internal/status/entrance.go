@@ -155,7 +155,7 @@ func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []fa
 		for _, said := range conditionsFor(parent, declared.Namespace, route) {
 			for _, about := range []struct{ condition, what string }{
 				{string(gatewayv1.RouteConditionAccepted), "does not accept the HTTPRoute"},
-				{string(gatewayv1.RouteConditionResolvedRefs), "cannot resolve what the HTTPRoute names"},
+				{string(gatewayv1.RouteConditionResolvedRefs), "cannot resolve the references of the HTTPRoute"},
 			} {
 				found := meta.FindStatusCondition(said, about.condition)
 				if found == nil || found.Status != metav1.ConditionFalse || found.Reason == string(gatewayv1.RouteReasonPending) {
@@ -220,7 +220,7 @@ func MissingFailures(applied *revision.Rendering) []failure.Failure {
 	var out []failure.Failure
 	for _, child := range applied.Unrendered() {
 		missing := applied.Missing[child.Kind]
-		message := fmt.Sprintf("%s: %s, so there is no %s: %s", child.At, missing, child.Kind, child.Remedy)
+		message := fmt.Sprintf("%s: %s, so there is no %s. %s", child.At, missing, child.Kind, child.Remedy)
 		out = append(out, failure.Failure{Reason: v1alpha2.ReasonAPIMissing, Message: message})
 	}
 

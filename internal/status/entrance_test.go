@@ -202,7 +202,7 @@ func TestAcceptanceOfTheHTTPRoute(t *testing.T) {
 		"accepted with a backend that is not found": {
 			route: routeWith(here, saidAt(2, accepted, isTrue, "Accepted"), saidAt(2, refs, isFalse, "BackendNotFound")),
 			url:   "http://a.example.com",
-			want:  []failure.Failure{{Reason: refused, Message: at + "cannot resolve what the HTTPRoute names (BackendNotFound): because"}},
+			want:  []failure.Failure{{Reason: refused, Message: at + "cannot resolve the references of the HTTPRoute (BackendNotFound): because"}},
 		},
 		"not looked at yet":    {route: routeWith(here, saidAt(2, accepted, isFalse, "Pending")), url: inside},
 		"said of an older one": {route: routeWith(here, saidAt(1, accepted, isFalse, "NoMatchingParent")), url: inside},
@@ -213,8 +213,8 @@ func TestAcceptanceOfTheHTTPRoute(t *testing.T) {
 		},
 		"the cluster lacks API": {
 			missing: "CRD is gone", url: inside,
-			want: []failure.Failure{{Reason: missing, Message: "spec.expose.httpRoute: CRD is gone, so there is no HTTPRoute: " +
-				"install the Gateway API, or use spec.expose.ingress"}},
+			want: []failure.Failure{{Reason: missing, Message: "spec.expose.httpRoute: CRD is gone, so there is no HTTPRoute. " +
+				"Install the Gateway API, or use spec.expose.ingress"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

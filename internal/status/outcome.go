@@ -10,8 +10,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/health"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/live"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/revision"
 	"github.com/example/nginx-operator/internal/rollout"
 )
@@ -22,7 +22,7 @@ type Outcome struct {
 	rollout.Decision
 	Written
 	// Unusable are the missing and unusable objects that the running Pods need.
-	Unusable []inputs.Unusable
+	Unusable []resolve.Unusable
 	// Failed is the applied revision if its rollout has just failed, or nil.
 	Failed *v1alpha2.FailedRevision
 	// persistent reports whether the API server has refused requests for a while. Compute sets it.

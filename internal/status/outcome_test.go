@@ -160,11 +160,11 @@ func TestStatusWhileWaiting(t *testing.T) {
 func TestBlockedWithoutDeployment(t *testing.T) {
 	object := fixture.NewObject()
 	result := Outcome{Decision: rollout.Decision{
-		State: rollout.StateBlocked, Blockers: []failure.Failure{{Reason: v1alpha2.ReasonReferenceNotFound, Message: "no ConfigMap"}},
+		State: rollout.StateUnusable, Blockers: []failure.Failure{{Reason: v1alpha2.ReasonReferenceNotFound, Message: "no ConfigMap"}},
 	}}
 	for want, good := range map[string]*v1alpha2.GoodRevision{
-		"no ConfigMap; nothing is created before that":                                 nil,
-		"no ConfigMap; the Deployment does not exist, and is created again after that": {Revision: "web-1"},
+		"no ConfigMap; nothing is created until this is corrected":                                nil,
+		"no ConfigMap; the Deployment does not exist and is created again once this is corrected": {Revision: "web-1"},
 	} {
 		object.Status.LastGoodRevision = good
 		status := statusOf(object, live.Observed{}, result)
@@ -227,7 +227,7 @@ func TestStatusWhileForgeryIsReplaced(t *testing.T) {
 	}}
 	events := Transitions(&before, object.Status.Conditions)
 	if len(events) != 1 || events[0].EventType != corev1.EventTypeWarning || events[0].Reason != v1alpha2.ReasonForgedContent ||
-		!strings.Contains(events[0].Message, `ConfigMap "web-abc" was replaced by one with other content`) {
+		!strings.Contains(events[0].Message, `another client replaced ConfigMap "web-abc" by one with other content`) {
 		t.Errorf("Events %+v", events)
 	}
 	result = Outcome{}

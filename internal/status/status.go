@@ -16,7 +16,7 @@ import (
 )
 
 // Compute returns the status for the live state and the outcome of a reconcile. From the current
-// status it retains the transition times and, while the spec is blocked, the fields about the
+// status it retains the transition times and, while the spec cannot be used, the fields about the
 // applied declaration. It also returns the delay until the status may change with time, or 0.
 func Compute(
 	object *v1alpha2.NginxOperator, state live.Observed, result Outcome, now time.Time,

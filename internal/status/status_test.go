@@ -101,7 +101,7 @@ func TestStatus(t *testing.T) {
 			case len(test.blockers) > 0 && test.blockers[0].Reason == v1alpha2.ReasonRolledBack:
 				result.State = rollout.StateRolledBack
 			case len(test.blockers) > 0:
-				result.State, result.Applied = rollout.StateBlocked, nil
+				result.State, result.Applied = rollout.StateUnusable, nil
 			}
 			exists := test.state
 			if test.state.Deployment != nil {
@@ -161,7 +161,7 @@ func TestStatusWhileHeld(t *testing.T) {
 	paused := newOutcome(t, object)
 	paused.Waiting = []string{`Deployment "web"`}
 	for name, result := range map[string]Outcome{
-		"blocked": {Decision: rollout.Decision{State: rollout.StateBlocked, Blockers: []failure.Failure{
+		"blocked": {Decision: rollout.Decision{State: rollout.StateUnusable, Blockers: []failure.Failure{
 			{Reason: v1alpha2.ReasonReferenceNotFound, Message: "missing"},
 		}}},
 		"paused": paused,
@@ -185,7 +185,7 @@ func TestStatusWhileHeld(t *testing.T) {
 // TestManyBlockers verifies that the status is valid and small for any number of failures.
 func TestManyBlockers(t *testing.T) {
 	for length, want := range map[int]struct{ blockers, length int }{1: {64, 1}, 5000: {17, failure.MaxMessage}} {
-		result := Outcome{Decision: rollout.Decision{State: rollout.StateBlocked}, Written: Written{Waiting: []string{"more"}}}
+		result := Outcome{Decision: rollout.Decision{State: rollout.StateUnusable}, Written: Written{Waiting: []string{"more"}}}
 		for i := range 100 {
 			result.Blockers = append(result.Blockers, failure.Failure{
 				Reason: v1alpha2.ReasonInvalidConfiguration, Message: strings.Repeat(string(rune('A'+i)), length),
@@ -220,7 +220,7 @@ func TestEveryBlockerIsTold(t *testing.T) {
 	}{
 		"Pods alone": {Outcome{}, nil, pods},
 		"and a blocker": {
-			Outcome{Decision: rollout.Decision{State: rollout.StateBlocked, Blockers: []failure.Failure{missing}}},
+			Outcome{Decision: rollout.Decision{State: rollout.StateUnusable, Blockers: []failure.Failure{missing}}},
 			nil, append([]string{missing.Reason}, pods...),
 		},
 		"and a child": {Outcome{Written: Written{Failure: &missing}}, nil, append([]string{missing.Reason}, pods...)},

@@ -84,8 +84,8 @@ func eventTypeOf(conditionType string, was, is metav1.Condition, hasServed bool)
 const statusSlot = 5 * time.Second
 
 // WriteDelay returns the delay of a status write. It is 0 if anything but counts changed. If only
-// counts changed during a rollout or while changes are blocked, it is the time until the end of the
-// current slot, so a rollout of many Pods costs only a few writes. It is negative if nothing
+// counts changed during a rollout or while the spec cannot be used, it is the time until the end of
+// the current slot, so a rollout of many Pods costs only a few writes. It is negative if nothing
 // changed, or only counts while no Pod is ready.
 func WriteDelay(old, updated *v1alpha2.NginxOperatorStatus, now time.Time) time.Duration {
 	if equality.Semantic.DeepEqual(old, updated) {

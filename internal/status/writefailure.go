@@ -37,13 +37,13 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 		result.Reason, result.Passes = v1alpha2.ReasonInvalidConfiguration, isNodePortTaken(faults)
 		result.Message = faults.ToAggregate().Error()
 		if result.Passes {
-			result.Message += "; the operator retries with back-off, or set another node port"
+			result.Message += ". The operator retries until the port is free. To continue now, set another node port"
 		}
 	case errors.As(err, &refused):
 		result.Reason, result.Message = v1alpha2.ReasonInvalidConfiguration, refused.Error()
 	case forged != nil:
 		result.Reason = v1alpha2.ReasonForgedContent
-		result.Message = forged.Error() + ": replacing it, and all Pods, as they may have mounted it"
+		result.Message = forged.Error() + ". The operator replaces it, and all Pods, because they may have mounted it"
 	case errors.As(err, &lost):
 		result.Reason, result.Message = v1alpha2.ReasonReferenceNotFound, lost.Error()
 	case policy != "" && !InTerminatingNamespace(err):
@@ -57,6 +57,9 @@ func WriteFailure(err error, spec *v1alpha2.NginxOperatorSpec) *failure.Failure 
 		result.Reason = v1alpha2.ReasonNamespaceTerminating
 	case apierrors.IsForbidden(err):
 		result.Reason = health.RefusalReason(err.Error())
+		if result.Reason == v1alpha2.ReasonQuotaExceeded {
+			result.Message += health.QuotaRemedy
+		}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		result.Reason = v1alpha2.ReasonInvalidChild
 	}
@@ -72,7 +75,7 @@ func ContestedFailure(contested apply.Contested) failure.Failure {
 	}
 	return failure.Failure{
 		Reason: v1alpha2.ReasonChildContested,
-		Message: fmt.Sprintf("%s keeps changing %s %q, and the operator restores it each time. "+
+		Message: fmt.Sprintf("%s keeps changing %s %q, and the operator reverts each change. "+
 			"Stop that client, or declare its change in the spec",
 			client, contested.Child.GetObjectKind().GroupVersionKind().Kind, contested.Child.GetName()),
 	}

@@ -90,7 +90,7 @@ func deniedAs(message string, reason metav1.StatusReason, code int32) error {
 }
 
 // TestDenialsOfPolicies verifies that a denial by a policy is reported as such for every status
-// code, and does not stop the rollout of a release.
+// code, and does not stop a fleet rollout.
 func TestDenialsOfPolicies(t *testing.T) {
 	const (
 		webhook = `admission webhook "policy.example.com" denied the request: no root`
@@ -143,7 +143,7 @@ func TestContestedFailure(t *testing.T) {
 	child := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	for manager, want := range map[string]string{"argocd": `field manager "argocd"`, "": "another client"} {
 		found := ContestedFailure(apply.Contested{Child: child, Manager: manager})
-		want += ` keeps changing Deployment "web", and the operator restores it each time. ` +
+		want += ` keeps changing Deployment "web", and the operator reverts each change. ` +
 			"Stop that client, or declare its change in the spec"
 		if found.Reason != v1alpha2.ReasonChildContested || found.Message != want || found.CanPass() {
 			t.Errorf("%+v", found)

@@ -33,7 +33,7 @@ func validateMasks(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Err
 	validate := func(key string, at *field.Path) {
 		if IsMask(key) {
 			errs = append(errs, invalid(at.Child("configMapRef", "key"), key,
-				"has a *, which this release does not support; write one key, for example nginx.conf")...)
+				"wildcards (*) are not supported; write one key, for example nginx.conf")...)
 		}
 	}
 	if spec.Config != nil && spec.Config.ConfigMapRef != nil {
@@ -141,7 +141,7 @@ func validateExpose(expose *v1alpha2.Expose, path *field.Path) field.ErrorList {
 	}
 	if raw, err := json.Marshal(expose); err != nil || len(raw) > maxExposeBytes {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-			"has %d bytes as JSON, and the limit is %d; shorten the annotations", len(raw), maxExposeBytes))}
+			"has %d bytes as JSON, the limit is %d; shorten the annotations", len(raw), maxExposeBytes))}
 	}
 	return apivalidation.ValidateAnnotations(expose.Ingress.Annotations, path.Child("ingress", "annotations"))
 }

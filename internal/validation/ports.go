@@ -32,7 +32,8 @@ func (n *numbers) take(port int32, targetPort *int32, at *field.Path, label stri
 		listens, from, label = *targetPort, at.Child("targetPort"), at.Child("targetPort").String()
 	}
 	if by, isTaken := n.listens[listens]; isTaken {
-		n.errs = append(n.errs, field.Invalid(from, listens, fmt.Sprintf("nginx already listens on it for %s; choose another targetPort", by)))
+		n.errs = append(n.errs, field.Invalid(from, listens,
+			fmt.Sprintf("nginx already listens on this port for %s; choose another targetPort", by)))
 		return
 	}
 

@@ -17,7 +17,7 @@ import (
 // largestQuantity is more than any real quantity, and cheap to compute with.
 const largestQuantity = 1e36
 
-const tooLarge = "must not be more than 1e36; lower it"
+const tooLarge = "must be less than or equal to 1e36"
 
 // validateResources bounds quantities, so that other code can compute with them.
 func validateResources(requests, limits corev1.ResourceList, path *field.Path) field.ErrorList {

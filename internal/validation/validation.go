@@ -79,7 +79,7 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 		prefix string
 	}{
 		{spec.PodTemplate, path.Child("podTemplate"), ""},
-		{workloadOf(spec), path, "env, volumes, initContainers, and sidecars together: "},
+		{workloadOf(spec), path, "the total of env, volumes, initContainers, and sidecars "},
 		{spec.NetworkPolicy, path.Child("networkPolicy"), ""},
 	} {
 		raw, err := json.Marshal(part.value)
@@ -87,7 +87,7 @@ func validateSize(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.Erro
 			err = bounds.Values(raw, maxJudgedValues)
 		}
 		if err != nil {
-			errs = append(errs, field.Invalid(part.at, field.OmitValueType{}, part.prefix+err.Error()))
+			errs = append(errs, field.Invalid(part.at, field.OmitValueType{}, part.prefix+err.Error()+"; remove some"))
 		}
 	}
 
@@ -100,6 +100,6 @@ func sizeError(raw []byte, path *field.Path) *field.Error {
 		return nil
 	}
 	return field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-		"has %d bytes as JSON, and the limit is %d; move the configuration to a ConfigMap and reference it in %s",
+		"has %d bytes as JSON, the limit is %d; move the configuration to a ConfigMap and reference it in %s",
 		len(raw), maxSpecBytes, path.Child("config", "configMapRef")))
 }

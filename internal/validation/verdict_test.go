@@ -178,9 +178,9 @@ func patched(kinds ...string) v1alpha2.NginxOperatorSpec {
 	return spec
 }
 
-// TestVerdictTellsOfTheFirstErrors verifies that the number of errors is bounded. The API server
+// TestVerdictReportsTheFirstErrors verifies that the number of errors is bounded. The API server
 // returns all errors.
-func TestVerdictTellsOfTheFirstErrors(t *testing.T) {
+func TestVerdictReportsTheFirstErrors(t *testing.T) {
 	var errs []*field.Error
 	for i := range 100 {
 		errs = append(errs, field.Required(field.NewPath("spec", "template", "spec", "tolerations").Index(i), ""))

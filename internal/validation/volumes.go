@@ -55,7 +55,7 @@ func validateVolumes(spec *v1alpha2.NginxOperatorSpec, at *field.Path) field.Err
 		errs = append(errs, validateMount(volume.MountPath, volume.SubPath, at)...)
 		if taken := takenBy(volume.MountPath, spec); taken != "" {
 			errs = append(errs, field.Forbidden(at.Child("mountPath"), fmt.Sprintf(
-				"%s has files of the operator or the image; choose another directory", taken)))
+				"conflicts with %s, which nginx needs; choose another directory", taken)))
 		}
 	}
 

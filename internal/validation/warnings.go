@@ -37,17 +37,17 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 			problem)
 	}
 	if seconds := ptr.Deref(spec.DrainSeconds, 0); seconds > longDrain {
-		add("spec.drainSeconds: draining a node can wait %d seconds for each Pod, and the cluster autoscaler gives up after %d seconds",
-			seconds, longDrain)
+		add("spec.drainSeconds: draining a node can wait %d seconds for each Pod, and the cluster autoscaler gives up after %d seconds; "+
+			"set at most %d", seconds, longDrain, longDrain)
 	}
 	if limit, isSet := memoryLimit(spec); isSet && limit.Sign() > 0 && limit.Cmp(leastMemory) < 0 {
 		add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 	}
 
 	if n := *defaults.Nginx(spec).WorkerConnections; n > nginxconf.UsualOpenFiles {
-		add("spec.nginx.workerConnections: a connection is an open file, and with the usual limit of %d open files (ulimit -n in the container) "+
-			"a worker gets at most that many; raise the limit of the container runtime on the nodes, or add workers or replicas",
-			nginxconf.UsualOpenFiles)
+		add("spec.nginx.workerConnections: %d worker_connections exceed open file resource limit: %d, "+
+			"the usual limit of a container (ulimit -n); "+
+			"raise the limit in the container runtime of the nodes, or add workers or replicas", n, nginxconf.UsualOpenFiles)
 	}
 
 	warnings = append(warnings, rootImages(spec)...)
@@ -66,8 +66,8 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	if spec.Cache != nil && spec.Cache.InMemory {
 		size, isValid := defaults.CacheSize(spec.Cache)
 		if limit, isSet := memoryLimit(spec); isValid && isSet && limit.Cmp(size) <= 0 {
-			add("spec.cache.inMemory: the content counts toward resources.limits.memory (%s), and nginx is killed "+
-				"above the limit; set a limit above size", limit.String())
+			add("spec.cache.inMemory: the content counts toward resources.limits.memory (%s), and the kernel kills "+
+				"nginx (OOMKilled) above the limit; set a limit above size", limit.String())
 		}
 	}
 
@@ -116,10 +116,10 @@ func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 	}
 
 	if len(spec.Files) > 0 {
-		warnings = append(warnings, "spec.files: files have no effect without spec.config")
+		warnings = append(warnings, "spec.files: files have no effect without spec.config; set config, or remove files")
 	}
 	if spec.Cache != nil {
-		warnings = append(warnings, "spec.cache: a cache has no effect without spec.config")
+		warnings = append(warnings, "spec.cache: a cache has no effect without spec.config; set config, or remove cache")
 	}
 	return warnings
 }
@@ -154,9 +154,9 @@ func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
 	add := func(field, image string) {
 		if images.RunsAsRoot(image) {
 			repository, _ := images.Parse(image)
-			warnings = append(warnings, fmt.Sprintf("%s: %s runs as root, and the kubelet does not start such a container "+
-				"(runAsNonRoot); set spec.securityContext.runAsUser, for example %d, unless the cluster sets a user, "+
-				"as OpenShift does", field, repository, images.NginxUser))
+			warnings = append(warnings, fmt.Sprintf("%s: %s runs as root, so the kubelet does not start it: "+
+				"container has runAsNonRoot and image will run as root; set spec.securityContext.runAsUser, for example %d, "+
+				"unless the cluster sets a user, as OpenShift does", field, repository, images.NginxUser))
 		}
 	}
 

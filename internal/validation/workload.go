@@ -102,8 +102,9 @@ func validateContainer(container *v1alpha2.Container, volumes sets.Set[string], 
 	for i, mount := range container.VolumeMounts {
 		at := at.Child("volumeMounts").Index(i)
 		if !volumes.Has(mount.Name) {
-			errs = append(errs, invalid(at.Child("name"), mount.Name,
-				"is not a volume in spec.volumes; add the volume, or correct the name")...)
+			unknown := field.NotFound(at.Child("name"), bounded(mount.Name))
+			unknown.Detail = "add the volume to spec.volumes, or correct the name"
+			errs = append(errs, unknown)
 		}
 		errs = append(errs, validateMount(mount.MountPath, mount.SubPath, at)...)
 	}

@@ -74,10 +74,10 @@ func TestValidationOfV1alpha1(t *testing.T) {
 			version: "v1alpha1",
 			object:  kept("81", "server { listen 80; }"),
 			old:     kept("80", "server { listen 80; }"),
-			want:    "spec.port 81: no server listens on it",
+			want:    "line 1: listen 80, but spec.port is 81. Write `listen 81;`, or change spec.port to 80",
 		},
 		"kept text that is wrong": {
-			version: "v1alpha1", object: kept("80", "server { listen 80; daemon on; }"), want: "daemon: cannot be set here",
+			version: "v1alpha1", object: kept("80", "server { listen 80; daemon on; }"), want: `"daemon" directive is not allowed here`,
 		},
 		"wrong as it was":            {version: "v1alpha1", object: kept("80", "daemon on;"), old: kept("80", "daemon on;")},
 		"v1alpha2":                   {version: "v1alpha2", object: `"spec":{"image":"A"}`, want: "spec.image"},
@@ -107,13 +107,13 @@ func TestBounded(t *testing.T) {
 		code                 int32
 	}{
 		"an endless quantity": {
-			object: endless, old: valid, code: 422, refusal: "spec.resources.limits[cpu]: Invalid value: a quantity has at most",
+			object: endless, old: valid, code: 422, refusal: "spec.resources.limits[cpu]: Invalid value: must be a quantity of at most",
 		},
 		"one given twice": {
 			object: `"spec":{"resources":{"limits":{"cpu":"1e-1000000000"}},"resources":{}}`, code: 400, refusal: `duplicate field "spec.resources"`,
 		},
 		"too many values": {
-			object: `"spec":{"tls":[` + strings.Repeat("{},", 100_000) + "{}]}", code: 400, refusal: "it has more than 16384 values",
+			object: `"spec":{"tls":[` + strings.Repeat("{},", 100_000) + "{}]}", code: 400, refusal: "exceeds the limit of 16384 values",
 		},
 		"a wrong type": {object: `"spec":{"tls":1}`, code: 400, refusal: "failed to read the object"},
 	} {

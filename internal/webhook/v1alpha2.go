@@ -49,7 +49,7 @@ func setDefaults(ctx context.Context, request admission.Request) admission.Respo
 	}
 	if err != nil {
 		// The remaining object is valid, but has more than the applier wants.
-		log.FromContext(ctx).Error(err, "Failed to remove what an applier dropped")
+		log.FromContext(ctx).Error(err, "Failed to remove the fields that a server-side apply dropped")
 	}
 	if defaults.SameSpec(before, &object.Spec) {
 		return admission.Allowed("")
@@ -59,7 +59,7 @@ func setDefaults(ctx context.Context, request admission.Request) admission.Respo
 	original, err := codec.Encode(map[string]any{"spec": before})
 	changed, changedErr := codec.Encode(map[string]any{"spec": object.Spec})
 	if err := errors.Join(err, changedErr); err != nil {
-		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("failed to write the object: %w", err))
+		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("failed to encode the spec: %w", err))
 	}
 
 	return admission.PatchResponseFromRaw(original, changed)
@@ -143,7 +143,7 @@ func (v Validator) unwatched(namespace string) admission.Warnings {
 	if v.Watches == nil || v.Watches(namespace) {
 		return nil
 	}
-	return admission.Warnings{fmt.Sprintf("the operator does not watch namespace %q, so it creates nothing for this object: "+
+	return admission.Warnings{fmt.Sprintf("the operator does not watch namespace %q, so it creates nothing for this object; "+
 		"add the namespace to the operator's flag --watch-namespaces, or create the object in a namespace that it watches", namespace)}
 }
 

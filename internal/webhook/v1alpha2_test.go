@@ -44,13 +44,13 @@ func TestRefusalNamesTheFields(t *testing.T) {
 	}{
 		{"configuration at v1alpha2", v1alpha2.GroupVersion.Version, spec, []metav1.StatusCause{{
 			Type: "FieldValueInvalid", Field: "spec.config.inline",
-			Message: "Invalid value: listen: spec.ports[0].port 9090: no server listens on it; " +
-				"add `listen 9090;` to a server, or declare the ports that the servers listen on",
+			Message: "Invalid value: line 1: listen 8080, but spec.ports[0].port is 9090. " +
+				"Write `listen 9090;`, or change spec.ports[0].port to 8080",
 		}}},
 		{"configuration at v1alpha1", v1alpha1.GroupVersion.Version, spec, []metav1.StatusCause{{
 			Type: "FieldValueInvalid", Field: "spec.config.inline",
-			Message: "Invalid value: listen: spec.port 9090: no server listens on it; add `listen 9090;` to a server, or declare the ports that " +
-				"the servers listen on (a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.operator.example.com web)",
+			Message: "Invalid value: line 1: listen 8080, but spec.port is 9090. Write `listen 9090;`, or change spec.port to 8080 " +
+				"(a field of v1alpha2; to change it, run kubectl edit nginxoperators.v1alpha2.operator.example.com web)",
 		}}},
 		{"port at v1alpha2", v1alpha2.GroupVersion.Version, onePort, []metav1.StatusCause{{
 			Type: "FieldValueInvalid", Field: "spec.tls[0].port",

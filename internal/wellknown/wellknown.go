@@ -48,7 +48,7 @@ const (
 // of --fleet-rollout-canary-namespaces.
 const LabelCanary = "operator.example.com/canary"
 
-// IsCanary reports whether a NginxOperator has the label of canaries.
+// IsCanary reports whether an NginxOperator has the label of canaries.
 func IsCanary(labels map[string]string) bool { return labels[LabelCanary] == "true" }
 
 // Annotations of the operator.

@@ -143,7 +143,7 @@ func (s *source) deny(verb string, err error) {
 		(*cancel)(errLost)
 	}
 
-	s.of.log.Info("Not reconciling a namespace without permissions",
+	s.of.log.Info("Missing a permission, so no instance of this namespace is reconciled",
 		"namespace", s.namespace, "verb", verb, "kind", s.kind, "error", err.Error(), "remedy", s.of.remedy)
 }
 
@@ -153,6 +153,6 @@ func (s *source) permit() {
 	defer s.of.mu.Unlock()
 	if s.denied {
 		s.denied = false
-		s.of.log.Info("A missing permission exists again", "namespace", s.namespace, "kind", s.kind)
+		s.of.log.Info("The missing permission is granted again", "namespace", s.namespace, "kind", s.kind)
 	}
 }

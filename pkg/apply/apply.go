@@ -148,7 +148,7 @@ func (a *Applier) IsAsDeclared(child client.Object) bool {
 func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
 	if err != nil {
-		return fmt.Errorf("failed to find kind of %s: %w", child.GetName(), err)
+		return fmt.Errorf("failed to find the kind of %s: %w", child.GetName(), err)
 	}
 
 	uid := child.GetUID()

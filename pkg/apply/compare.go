@@ -37,10 +37,10 @@ const (
 // child.
 func (p *pass) compare(ctx context.Context, child *candidate) (err error) {
 	if err := controllerutil.SetControllerReference(p.owner, child.object, p.Client.Scheme()); err != nil {
-		return fmt.Errorf("failed to own child %s: %w", child.object.GetName(), err)
+		return fmt.Errorf("failed to set the owner of child %s: %w", child.object.GetName(), err)
 	}
 	if child.gvk, err = apiutil.GVKForObject(child.object, p.Client.Scheme()); err != nil {
-		return fmt.Errorf("failed to find kind of %s: %w", child.object.GetName(), err)
+		return fmt.Errorf("failed to find the kind of %s: %w", child.object.GetName(), err)
 	}
 
 	child.declared = fingerprint(child.object)
@@ -128,7 +128,7 @@ func (p *pass) look(ctx context.Context, child *candidate, wasApplied bool) (sam
 		same, err = p.isUndone(ctx, patchType, patch, stored, wanted)
 		switch {
 		case err != nil && (StartsOver(err) || ctx.Err() != nil):
-			return false, child.failed("try a patch of", err)
+			return false, child.failed("dry-run a patch of", err)
 		case err != nil:
 			return false, nil //nolint:nilerr // for example, a webhook does not answer; the next reconcile tries again
 		}
@@ -171,7 +171,7 @@ func (p *pass) read(ctx context.Context, child *candidate) (stored client.Object
 	case !metav1.IsControlledBy(stored, p.owner):
 		return nil, nil, cmp.Or(p.refuse(ctx, child, stored), stale("it has no owner reference"))
 	case from != "" && from != stored.GetResourceVersion():
-		return nil, nil, stale("it changed after the declaration was made from it")
+		return nil, nil, stale("it changed after the declared child was computed from it")
 	}
 
 	if err := p.verify(ctx, child, stored); err != nil {

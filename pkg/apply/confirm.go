@@ -51,7 +51,7 @@ func (a *Applier) requireOwner(
 ) error {
 	gvk, err := apiutil.GVKForObject(owner, a.Client.Scheme())
 	if err != nil {
-		return fmt.Errorf("failed to find kind of %s: %w", owner.GetName(), err)
+		return fmt.Errorf("failed to find the kind of %s: %w", owner.GetName(), err)
 	}
 
 	stored := emptyOf(owner)

@@ -30,7 +30,7 @@ type Forged struct {
 
 // Error names the child.
 func (e *Forged) Error() string {
-	return fmt.Sprintf("%s %q was replaced by one with other content", e.Kind, e.Child.GetName())
+	return fmt.Sprintf("another client replaced %s %q by one with other content", e.Kind, e.Child.GetName())
 }
 
 // IsForged returns the *Forged in the error's chain, or nil.

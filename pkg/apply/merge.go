@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,8 +166,10 @@ func merge(live client.Object, was, is, stored map[string]any) (map[string]any, 
 		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
 	}
 
+	// Almost all children are as declared. A comparison of fields allocates a quarter of what a
+	// reconcile does.
 	patch := map[string]any{}
-	if jsonpatch.Equal(current, patched) {
+	if bytes.Equal(current, patched) || jsonpatch.Equal(current, patched) {
 		return patch, nil
 	}
 

@@ -33,7 +33,7 @@ func (p *pass) refuse(ctx context.Context, child *candidate, stored client.Objec
 
 	switch {
 	case !p.isRecorded(child.object, stored):
-		refusal.Why = fmt.Sprintf("its annotation %s does not name this %s", p.Annotation, refusal.OwnerKind)
+		refusal.Why = fmt.Sprintf("its annotation %s does not reference this %s", p.Annotation, refusal.OwnerKind)
 		return refusal
 	case !sameSelector(child.object, stored):
 		refusal.Why = "its selector differs"

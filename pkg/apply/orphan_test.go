@@ -85,7 +85,7 @@ func TestOrphans(t *testing.T) {
 // TestForeignObjectsAreNoOrphans verifies that Apply leaves an object alone if anything is missing
 // that the operator writes into its children, and that the message has the difference.
 func TestForeignObjectsAreNoOrphans(t *testing.T) {
-	const unlabelled, unrecorded = "(nothing controls it)", "its annotation example.com/last does not name"
+	const unlabelled, unrecorded = "(nothing controls it)", "its annotation example.com/last does not reference"
 	for name, test := range map[string]struct {
 		live *appsv1.Deployment
 		set  func(*appsv1.Deployment)

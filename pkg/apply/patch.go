@@ -47,9 +47,14 @@ func (p *pass) patch(ctx context.Context, child *candidate) (client.Object, erro
 func (p *pass) write(
 	ctx context.Context, child *candidate, live client.Object, declared []byte,
 ) (isWritten bool, rival string, err error) {
-	last := sanitizeRecord(live, p.recordOf(live))
+	recorded := p.recordOf(live)
+	last, isCurrent := []byte(recorded), recorded == string(p.record(declared))
+	if !isCurrent { // another client may have written the record
+		last = sanitizeRecord(live, recorded)
+	}
+
 	patch, patchType, err := difference(p.abbreviate(live), last, declared)
-	if err == nil && len(patch) == 0 && p.recordOf(live) == string(p.record(declared)) {
+	if err == nil && len(patch) == 0 && isCurrent {
 		return false, "", nil
 	}
 	if err := p.Confirm(ctx, p.owner); err != nil {

@@ -50,7 +50,7 @@ func Stored(raw []byte) error {
 		return err
 	}
 	if !utf8.Valid(raw) {
-		return errors.New("it is not UTF-8")
+		return errors.New("not valid UTF-8")
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func Values(raw []byte, most int) error { return within(raw, MaxDepth, most) }
 
 func within(raw []byte, maxDepth, maxValues int) error {
 	if len(raw) > MaxBytes {
-		return fmt.Errorf("it has %d bytes, the limit is %d", len(raw), MaxBytes)
+		return fmt.Errorf("exceeds the limit of %d bytes", MaxBytes)
 	}
 
 	depth, values, inText := 0, 1, false
@@ -79,10 +79,10 @@ func within(raw []byte, maxDepth, maxValues int) error {
 			values++
 		}
 		if depth > maxDepth {
-			return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
+			return fmt.Errorf("exceeds the limit of %d levels of nesting", maxDepth)
 		}
 		if values > maxValues {
-			return fmt.Errorf("it has more than %d values", maxValues)
+			return fmt.Errorf("exceeds the limit of %d values", maxValues)
 		}
 	}
 
@@ -105,8 +105,8 @@ func Read(raw []byte) (map[string]any, error) {
 }
 
 // QuantityRule describes a valid quantity.
-const QuantityRule = "a quantity has at most 32 characters, two digits in its exponent and no fraction there; " +
-	"write it with a suffix, for example 500m, 128Mi or 2G"
+const QuantityRule = "must be a quantity of at most 32 characters, with an integer of at most two digits as exponent; " +
+	"write for example 500m, 128Mi, or 2G"
 
 // IsQuantity reports whether a value is a quantity that is cheap to compute.
 func IsQuantity(value any) bool {

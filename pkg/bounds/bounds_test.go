@@ -13,11 +13,11 @@ func TestJSON(t *testing.T) {
 		"an object":                 {`{"a":[1,{"b":"c"}]}`, ""},
 		"brackets and commas in it": {`{"a":"` + strings.Repeat(`[{,\"`, MaxValues) + `"}`, ""},
 		"as deep as may be":         {nested(MaxDepth), ""},
-		"deeper":                    {nested(MaxDepth + 1), "nested more than"},
+		"deeper":                    {nested(MaxDepth + 1), "exceeds the limit of 64 levels of nesting"},
 		"as many as may be":         {"[" + strings.Repeat("0,", MaxValues-2) + "0]", ""},
-		"one more":                  {"[" + strings.Repeat("0,", MaxValues-1) + "0]", "values"},
-		"empty ones":                {strings.Repeat("{}", MaxValues), "values"},
-		"too long":                  {strings.Repeat(" ", MaxBytes+1), "bytes"},
+		"one more":                  {"[" + strings.Repeat("0,", MaxValues-1) + "0]", "exceeds the limit of 16384 values"},
+		"empty ones":                {strings.Repeat("{}", MaxValues), "exceeds the limit of 16384 values"},
+		"too long":                  {strings.Repeat(" ", MaxBytes+1), "exceeds the limit of 3145728 bytes"},
 		"cut off in a text":         {`{"a\`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,13 +25,13 @@ type Review struct {
 // body is not a JSON object or exceeds a bound.
 func ReadReview(body []byte) (Review, error) {
 	if len(body) > MaxReviewBytes {
-		return Review{}, fmt.Errorf("it has %d bytes, the limit is %d", len(body), MaxReviewBytes)
+		return Review{}, fmt.Errorf("exceeds the limit of %d bytes", MaxReviewBytes)
 	}
 	if !utf8.Valid(body) {
-		return Review{}, errors.New("it is not UTF-8") // a decoder replaces each invalid byte by three
+		return Review{}, errors.New("not valid UTF-8") // a decoder replaces each invalid byte by three
 	}
 	if text := bytes.TrimLeft(body, jsonSpace); len(text) == 0 || text[0] != '{' {
-		return Review{}, errors.New("it is not a JSON object")
+		return Review{}, errors.New("not a JSON object")
 	}
 
 	s := splitter{body: body, values: 1}
@@ -42,7 +42,7 @@ func ReadReview(body []byte) (Review, error) {
 	}
 
 	if s.depth != 0 {
-		return Review{}, errors.New("it is truncated")
+		return Review{}, errors.New("unexpected end of JSON input")
 	}
 
 	s.out.Envelope = append(s.out.Envelope, body[s.copied:]...)
@@ -100,9 +100,9 @@ func (s *splitter) step() error {
 
 	switch {
 	case s.depth > most:
-		return fmt.Errorf("it is nested more than %d levels deep", most)
+		return fmt.Errorf("exceeds the limit of %d levels of nesting", most)
 	case s.values > MaxValues:
-		return fmt.Errorf("it has more than %d values outside of its objects", MaxValues)
+		return fmt.Errorf("exceeds the limit of %d values outside of its objects", MaxValues)
 	}
 
 	return nil

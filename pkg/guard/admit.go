@@ -38,7 +38,7 @@ func (g *Guard) admit(ctx context.Context, request admission.Request) admission.
 
 	crd, err := readConversion(request.Object.Raw, g.options.ConvertedVersion)
 	if err != nil {
-		log.FromContext(ctx).Info("Did not change a write of the CRD", "reason", err)
+		log.FromContext(ctx).Info("Admitted a write of the CRD without restoring its conversion", "error", err.Error())
 		return admission.Allowed("")
 	}
 
@@ -47,7 +47,7 @@ func (g *Guard) admit(ctx context.Context, request admission.Request) admission.
 		return admission.Allowed("")
 	}
 
-	log.FromContext(ctx).Info("Added the working conversion to a write of the CRD", "user", request.UserInfo.Username)
+	log.FromContext(ctx).Info("Restored the conversion in a write of the CRD", "user", request.UserInfo.Username)
 
 	// The patch changes no other field, including fields of later versions of Kubernetes.
 	return admission.Patched("the conversion of a running operator", jsonpatch.NewOperation("add", "/spec/conversion", want))
@@ -72,7 +72,7 @@ func readConversion(raw []byte, convertedVersion string) (*apiextensionsv1.Custo
 	}
 
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &written); err != nil {
-		return nil, fmt.Errorf("failed to read it: %w", err)
+		return nil, fmt.Errorf("failed to decode the CRD: %w", err)
 	}
 
 	crd := &apiextensionsv1.CustomResourceDefinition{}

@@ -182,7 +182,7 @@ func retry(ctx context.Context, queue workqueue.TypedRateLimitingInterface[strin
 	case ctx.Err() != nil:
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		// Another replica or OLM was faster.
-		logger.V(1).Info("Retrying after a conflict", "conflict", err.Error())
+		logger.V(1).Info("Retrying after a conflict", "error", err.Error())
 		queue.AddRateLimited(task)
 	case err != nil:
 		logger.Error(err, "Failed to restore the webhooks, retrying", "task", task)

@@ -28,7 +28,7 @@ var csvKind = metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind:
 func (g *Guard) certificateIn(ctx context.Context, secret *corev1.Secret) (*served, error) {
 	certificate, err := certificates.Load(secret.Data)
 	if err != nil {
-		return nil, fmt.Errorf("failed to use Secret %s: %w", secret.Name, err)
+		return nil, fmt.Errorf("failed to use the certificate in Secret %s: %w", secret.Name, err)
 	}
 
 	for _, key := range []string{olmCAKey, certificates.CAKey} {
@@ -152,7 +152,7 @@ func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 	})
 
 	if err := g.write(func() error { return g.client.Update(ctx, secret) }); err != nil {
-		return fmt.Errorf("failed to own Secret %s: %w", secret.Name, err)
+		return fmt.Errorf("failed to add the ClusterServiceVersion to the owners of Secret %s: %w", secret.Name, err)
 	}
 
 	g.restored(ctx, RestoredOwner, "Added the operator's ClusterServiceVersion to the owners of the certificate",

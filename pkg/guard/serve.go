@@ -75,7 +75,7 @@ func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 
 	next, err := g.certificateIn(ctx, secret)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("There is no certificate to follow, restoring", "cause", err.Error())
+		log.FromContext(ctx).V(1).Info("The Secret has no usable certificate", "error", err.Error())
 		return 0, nil
 	}
 	if before.Leaf.Equal(next.Leaf) {

@@ -17,9 +17,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 // newList returns a list of ConfigMaps with data of these sizes.
@@ -144,6 +146,31 @@ func TestTruncatedLists(t *testing.T) {
 		refusal := errors.New("an item is refused")
 		if _, err := read(whole, func([]byte) error { return refusal }); !errors.Is(err, refusal) {
 			t.Errorf("%s: error %v", mediaType, err)
+		}
+	}
+}
+
+// TestInformersList verifies that an informer lists before it watches, from the cache of the API
+// server.
+func TestInformersList(t *testing.T) {
+	t.Parallel()
+	requests := make(chan string, 2)
+	inner := &cache.ListWatch{
+		ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			requests <- fmt.Sprintf("list at %q", options.ResourceVersion)
+			return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
+		},
+		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			requests <- fmt.Sprintf("watch from %q, streams %t", options.ResourceVersion, options.SendInitialEvents != nil)
+			return watch.NewFake(), nil
+		},
+	}
+	source := NewListWatch(inner, nil, func(object any) (any, error) { return object, nil })
+	informer := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(source, NotStreamed{}), &corev1.ConfigMap{}, 0)
+	go informer.RunWithContext(t.Context())
+	for _, want := range []string{`list at "0"`, `watch from "7", streams false`} {
+		if got := <-requests; got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ const (
 )
 
 // ErrRestart is the error of a runnable that only another process can continue.
-var ErrRestart = errors.New("the process ends, and has to be started again")
+var ErrRestart = errors.New("the process must be restarted")
 
 // Config has the settings in which operators differ.
 type Config struct {
@@ -82,7 +82,7 @@ func Connect(opts *Options, logger logr.Logger, userAgent string) (*rest.Config,
 	klog.SetLogger(logger)
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("failed to find a cluster: %w; run inside one or set KUBECONFIG", err)
+		return nil, fmt.Errorf("failed to find a cluster: %w. Run the operator in a cluster, or set KUBECONFIG", err)
 	}
 
 	cfg.QPS, cfg.Burst, cfg.UserAgent = opts.KubeAPIQPS, opts.KubeAPIBurst, userAgent
@@ -120,7 +120,7 @@ func New(cfg *rest.Config, c Config) (*Manager, error) {
 	webhooks := serving.NewWebhooks(opts.WebhookBindAddress, certificate, turns, c.Guard.ConversionPath, webhookLinger)
 	mgr, err := newManager(cfg, c, webhooks)
 	if err != nil {
-		return nil, fmt.Errorf("failed to make the manager: %w", err)
+		return nil, fmt.Errorf("failed to create the manager: %w", err)
 	}
 
 	started := webhooks.StartedChecker()

@@ -49,7 +49,7 @@ func (m *Manager) metricsPort(ctx context.Context) (serving.Port, error) {
 
 	provided, err := filters.WithAuthenticationAndAuthorization(m.GetConfig(), m.GetHTTPClient())
 	if err != nil {
-		return serving.Port{}, fmt.Errorf("failed to authenticate requests of metrics: %w", err)
+		return serving.Port{}, fmt.Errorf("failed to create the authentication of the metrics endpoint: %w", err)
 	}
 
 	filter := func(next http.Handler) (http.Handler, error) { return provided(ctrl.Log.WithName("metrics"), next) }

@@ -58,7 +58,7 @@ func (w *Watchdog) Check(*http.Request) error {
 	for request, since := range w.running {
 		if age := time.Since(since); age > w.limit {
 			w.mu.Unlock()
-			return fmt.Errorf("reconcile of %s has not ended for %s", request, age.Round(time.Second))
+			return fmt.Errorf("the reconcile of %s has not ended for %s", request, age.Round(time.Second))
 		}
 	}
 

@@ -76,7 +76,10 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 	key := client.ObjectKeyFromObject(object)
 	// A read that started before the current resourceVersion was known could return an older
 	// version.
-	version, _ := t.current(key)
+	version, isKnown := t.current(key)
+	if !isKnown && len(t.informers) > 0 {
+		t.noteEarly(key) // before the read, so that a list that it precedes reports it
+	}
 	if kept := t.recent.get(key, version); kept != nil {
 		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(kept).Elem())
 		return true, nil

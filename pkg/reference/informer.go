@@ -3,6 +3,7 @@ package reference
 import (
 	"context"
 	"fmt"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,7 @@ func identify(object any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the metadata of a %T: %w", object, err)
 	}
-	return &identity{accessor.GetNamespace(), accessor.GetName(), accessor.GetResourceVersion()}, nil
+	return &identity{unique.Make(accessor.GetNamespace()).Value(), accessor.GetName(), accessor.GetResourceVersion()}, nil
 }
 
 // newInformer returns an informer of the metadata of objects.
@@ -68,7 +69,7 @@ func newInformer(
 
 	settled := func() bool { return true }
 	permitted := permissions.Add(lists.NewListWatch(source, decode, identify), namespace, resource.Resource, settled)
-	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, watcher),
+	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(permitted, lists.NotStreamed{}),
 		&metav1.PartialObjectMetadata{}, cache.SharedIndexInformerOptions{ObjectDescription: resource.Resource})
 	utilruntime.Must(informer.SetTransform(identify)) // it has not started
 	return informer

@@ -10,9 +10,7 @@ package reference
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/singleflight"
@@ -20,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -54,6 +53,8 @@ type Tracker struct {
 	mu sync.RWMutex
 	// derived holds the derived values of referenced objects.
 	derived map[types.NamespacedName]derived
+	// early has the objects that were read before the list of their informer.
+	early sets.Set[types.NamespacedName]
 }
 
 // NewTrackers returns the trackers of all ConfigMaps and of all Secrets in the namespaces, or in
@@ -94,7 +95,8 @@ func NewTracker(
 func NewDirect(resource schema.GroupVersionResource, reader client.Reader) *Tracker {
 	return &Tracker{
 		resource: resource, reader: reader,
-		informers: map[string]cache.SharedIndexInformer{}, derived: map[types.NamespacedName]derived{},
+		informers: map[string]cache.SharedIndexInformer{},
+		derived:   map[types.NamespacedName]derived{}, early: sets.New[types.NamespacedName](),
 	}
 }
 
@@ -113,7 +115,8 @@ func (t *Tracker) current(key types.NamespacedName) (resourceVersion string, isK
 // referrer of an object that was created, changed, or deleted. The list begins when after returns,
 // because a large cluster has many more of these objects than others. The controller does not wait
 // for it: until it is complete, each object is read from the API server. So an object may have
-// changed between its read and the list, and the referrers of all listed objects get a request.
+// changed between its read and the list, and then the referrers of all these objects get a request.
+// The list itself requests nothing, because nobody references most of its objects.
 func (t *Tracker) Source(referrers Referrers, after func(context.Context)) source.Source {
 	t.referrers, t.after = referrers, after
 	return t
@@ -122,26 +125,24 @@ func (t *Tracker) Source(referrers Referrers, after func(context.Context)) sourc
 // Start implements source.Source.
 func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	for namespace, informer := range t.informers {
-		changed := func(object any, priority int) {
+		changed := func(object any) {
 			if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
-				t.changed(ctx, types.NamespacedName(key), queue, priority)
+				t.changed(ctx, types.NamespacedName(key), queue, 0)
 			}
 		}
 
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, isInInitialList bool) {
-				priority := 0
-				if isInInitialList {
-					priority = handler.LowPriority
+				if !isInInitialList {
+					changed(object)
 				}
-				changed(object, priority)
 			},
 			UpdateFunc: func(before, object any) {
 				if *before.(*identity) != *object.(*identity) {
-					changed(object, 0)
+					changed(object)
 				}
 			},
-			DeleteFunc: func(object any) { changed(object, 0) },
+			DeleteFunc: changed,
 		})
 		if err != nil {
 			return fmt.Errorf("failed to watch %s: %w", t.resource.Resource, err)
@@ -151,7 +152,7 @@ func (t *Tracker) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 			t.after(ctx)
 			go informer.RunWithContext(ctx)
 			if cache.WaitFor(ctx, "", informer.HasSyncedChecker()) {
-				t.reportMissing(ctx, namespace, queue)
+				t.reportEarly(ctx, namespace, queue)
 			}
 		}()
 	}
@@ -172,17 +173,28 @@ func (t *Tracker) changed(
 	}
 }
 
-// reportMissing reports the objects that were deleted between a read and the first list. An
-// informer has no event of them.
-func (t *Tracker) reportMissing(ctx context.Context, namespace string, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	t.mu.RLock()
-	keys := slices.Collect(maps.Keys(t.derived))
-	t.mu.RUnlock()
-	for _, key := range keys {
-		if version, _ := t.current(key); version == "" && (namespace == metav1.NamespaceAll || namespace == key.Namespace) {
-			t.changed(ctx, key, queue, 0)
+// reportEarly requests the referrers of the objects that were read before the list.
+func (t *Tracker) reportEarly(ctx context.Context, namespace string, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	t.mu.Lock()
+	var keys []types.NamespacedName
+	for key := range t.early {
+		if namespace == metav1.NamespaceAll || namespace == key.Namespace {
+			keys = append(keys, key)
+			delete(t.early, key)
 		}
 	}
+	t.mu.Unlock()
+
+	for _, key := range keys {
+		t.changed(ctx, key, queue, handler.LowPriority)
+	}
+}
+
+// noteEarly notes an object that is about to be read before the list.
+func (t *Tracker) noteEarly(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.early.Insert(key)
 }
 
 // Await waits until the list is complete, or until the context ends.

@@ -76,31 +76,33 @@ func newTracker(reader client.Reader) (*Tracker, *store) {
 // atOnce lets the list begin with the start of the tracker.
 func atOnce(context.Context) {}
 
-// TestSource verifies that the tracker knows no object before its first list. The referrers of each
-// object get a request with its first list, and with each change.
+// TestSource verifies that the tracker knows no object before its first list. The referrers of an
+// object get a request with each change, and with the first list if the object was read before.
 func TestSource(t *testing.T) {
 	scheme := metadatafake.NewTestScheme()
 	must(t, metav1.AddMetaToScheme(scheme))
-	objects := metadatafake.NewSimpleMetadataClient(scheme, metadataOf("a", "1"), metadataOf("nobody's", "1"))
+	objects := metadatafake.NewSimpleMetadataClient(scheme, metadataOf("a", "1"), metadataOf("listed", "1"))
 	watching := make(chan struct{})
 	objects.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
 		defer close(watching)
 		events, err := objects.Tracker().Watch(secrets, "")
 		return true, events, err
 	})
-	tracker := NewTracker(objects, secrets, nil, nil)
+	reader := fake.NewClientBuilder().WithObjects(newSecret("a")).Build()
+	tracker := NewTracker(objects, secrets, reader, nil)
 	queue := priorityqueue.New[reconcile.Request]("test")
 	defer queue.ShutDown()
 	source := tracker.Source(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
-		if key.Name == "nobody's" {
-			return nil
-		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: "names-" + key.Name}}}
 	}, atOnce)
 	if _, isKnown := tracker.current(keyOf("a")); isKnown {
 		t.Error("a tracker that was not started has all objects")
 	}
-	tracker.derived[keyOf("deleted")] = derived{resourceVersion: "1"} // it was read before the list
+	for _, name := range []string{"a", "deleted"} {
+		_, err := tracker.Read(t.Context(), newSecret(name))
+		must(t, err)
+	}
+	tracker.derived[keyOf("deleted")] = derived{resourceVersion: "1"}
 	must(t, source.Start(t.Context(), queue))
 	requests := func(want ...string) {
 		t.Helper()
@@ -118,9 +120,9 @@ func TestSource(t *testing.T) {
 	if version, isKnown := tracker.current(keyOf("a")); version != "1" || !isKnown {
 		t.Errorf("version %s, known %t", version, isKnown)
 	}
-	requests(fmt.Sprint("names-a ", handler.LowPriority), "names-deleted 0")
-	if len(tracker.derived) != 0 {
-		t.Errorf("derived %v", tracker.derived)
+	requests(fmt.Sprint("names-a ", handler.LowPriority), fmt.Sprint("names-deleted ", handler.LowPriority))
+	if len(tracker.derived) != 0 || len(tracker.early) != 0 {
+		t.Errorf("derived %v, read before the list %v", tracker.derived, tracker.early)
 	}
 
 	<-watching

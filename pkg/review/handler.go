@@ -57,8 +57,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	logger = logger.WithValues("namespace", request.Namespace, "name", request.Name, "requestID", request.UID)
 	response := h.next.Handle(log.IntoContext(r.Context(), logger), request)
 	if err := response.Complete(request); err != nil {
-		logger.Error(err, "Failed to write a patch")
-		http.Error(w, "failed to write the patch", http.StatusInternalServerError)
+		logger.Error(err, "Failed to encode the patch of an admission response")
+		http.Error(w, "failed to encode the patch", http.StatusInternalServerError)
 		return
 	}
 
@@ -74,7 +74,7 @@ var typeMeta = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String
 // read returns the request of a review. Its objects share memory with the body.
 func (h handler) read(r *http.Request) (admission.Request, error) {
 	if r.ContentLength < 0 || r.ContentLength > bounds.MaxReviewBytes {
-		return admission.Request{}, fmt.Errorf("its length is unknown or more than %d bytes", bounds.MaxReviewBytes)
+		return admission.Request{}, fmt.Errorf("the Content-Length is missing, or exceeds the limit of %d bytes", bounds.MaxReviewBytes)
 	}
 
 	body := make([]byte, r.ContentLength)
@@ -91,7 +91,7 @@ func (h handler) read(r *http.Request) (admission.Request, error) {
 
 	for _, raw := range [][]byte{parts.Object, parts.OldObject} {
 		if err := h.object(raw); err != nil {
-			return admission.Request{}, fmt.Errorf("the object: %w", err)
+			return admission.Request{}, fmt.Errorf("request.object or request.oldObject: %w", err)
 		}
 	}
 
@@ -105,7 +105,7 @@ func (h handler) read(r *http.Request) (admission.Request, error) {
 		return admission.Request{}, err
 	}
 	if review.TypeMeta != typeMeta || review.Request == nil {
-		return admission.Request{}, errors.New("it is not in version admission.k8s.io/v1, or has no request")
+		return admission.Request{}, errors.New("must be an AdmissionReview of admission.k8s.io/v1 with a request")
 	}
 
 	review.Request.Object.Raw, review.Request.OldObject.Raw = parts.Object, parts.OldObject

@@ -95,7 +95,7 @@ func (l *lane) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	if panicked := recover(); panicked != nil {
 		l.panics.Logger(log.FromContext(r.Context())).Error(fmt.Errorf("panic: %v", panicked), "Failed to answer a review",
 			"path", r.URL.Path, "stack", untrusted.Own(debug.Stack()))
-		http.Error(w, "the review could not be answered", http.StatusInternalServerError)
+		http.Error(w, "failed to answer the review; see the log of the operator", http.StatusInternalServerError)
 	}
 }
 

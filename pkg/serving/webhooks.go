@@ -97,7 +97,7 @@ func (s *Webhooks) limit(next http.Handler, large *lane, longest, resident int64
 		}
 
 		if r.ContentLength > longest {
-			http.Error(w, fmt.Sprintf("the body has %d bytes, the limit is %d; list fewer objects at a time (limit)",
+			http.Error(w, fmt.Sprintf("the body has %d bytes, the limit is %d; list fewer objects at a time (kubectl --chunk-size)",
 				r.ContentLength, longest), http.StatusRequestEntityTooLarge)
 			return
 		}

@@ -55,7 +55,7 @@ func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 	for _, api := range apis {
 		resources, err := r.Discovery.ServerResourcesForGroupVersion(api.GroupVersion().String())
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("failed to look for the API of storage migrations: %w", err)
+			return nil, fmt.Errorf("failed to discover the API of storage migrations: %w", err)
 		}
 		if err == nil && slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Kind == api.Kind }) {
 			return &api, nil
@@ -67,7 +67,7 @@ func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	object, err := forCRD(r.Manifest, *s.migrator, s.crd)
 	if err != nil {
-		return fmt.Errorf("failed to make the %s: %w", manifestKind, err)
+		return fmt.Errorf("failed to build the %s: %w", manifestKind, err)
 	}
 
 	// The previous leader may have created it already.
@@ -75,7 +75,7 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 		return fmt.Errorf("failed to create the %s: %w", manifestKind, err)
 	}
 
-	log.FromContext(ctx).Info("Asked the control plane to migrate the stored objects", "api", s.migrator.GroupVersion().String())
+	log.FromContext(ctx).Info("Created the StorageVersionMigration", "api", s.migrator.GroupVersion().String())
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, nudgeAnnotation, now.UTC().Format(time.RFC3339))
 	if err := r.Client.Patch(ctx, m.object, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return fmt.Errorf("failed to have the control plane look at the %s: %w", manifestKind, err)
+		return fmt.Errorf("failed to annotate the %s: %w", manifestKind, err)
 	}
 
 	return nil
@@ -130,7 +130,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 		}
 
 		// The operator can lack the permission in one namespace.
-		log.FromContext(ctx).V(1).Info("No object could be written to wake the control plane", "why", err.Error())
+		log.FromContext(ctx).V(1).Info("Failed to rewrite an object to wake the control plane", "error", err.Error())
 	}
 }
 
@@ -152,6 +152,6 @@ func (r *Reconciler) remove(ctx context.Context, s *situation) error {
 func (r *Reconciler) listen(ctx context.Context, m *migration) {
 	if message := m.message(conditionRunning); message != r.heard {
 		r.heard = message
-		log.FromContext(ctx).Info("The control plane migrates", "says", message)
+		log.FromContext(ctx).Info("The control plane migrates the stored objects", "message", message)
 	}
 }

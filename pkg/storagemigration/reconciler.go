@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 
 	next := decide(s, time.Now())
-	log.FromContext(ctx).V(1).Info("Looked at the storage", "next", next, "storedVersions", s.crd.Status.StoredVersions)
+	log.FromContext(ctx).V(1).Info("Evaluated the storage migration", "next", next, "storedVersions", s.crd.Status.StoredVersions)
 
 	// Set the condition first, so that OLM does not replace the operator during the step. The
 	// migration continues even if the condition cannot be written.
@@ -110,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, errors.Join(err, report)
 	}
 	if report != nil {
-		log.FromContext(ctx).Info("Trying again to tell OLM", "reason", report.Error())
+		log.FromContext(ctx).Info("Failed to set the OperatorCondition, retrying", "error", report.Error())
 		requeueAfter = cmp.Or(requeueAfter, conditionRetry)
 	}
 
@@ -184,14 +184,14 @@ func (r *Reconciler) restore(ctx context.Context, s *situation) error {
 		}
 	}
 
-	log.FromContext(ctx).Info("Taking back what was pruned from status.storedVersions before everything was migrated",
+	log.FromContext(ctx).Info("Restoring status.storedVersions, which was pruned before all objects were migrated",
 		"storedVersions", versions)
 	return r.setStoredVersions(ctx, s.crd, versions)
 }
 
 func (r *Reconciler) rewrite(ctx context.Context, s *situation) error {
 	rewriter := &rewriter{client: r.Client, kind: r.Target}
-	log.FromContext(ctx).Info("Rewriting the stored objects", "because", whyRewrite(s),
+	log.FromContext(ctx).Info("Rewriting the stored objects", "reason", whyRewrite(s),
 		"alreadyRewritten", r.ownRewrite.rewritten, "failedBefore", len(r.ownRewrite.failed))
 	if err := rewriter.rewrite(ctx, &r.ownRewrite); err != nil {
 		return r.failed(ctx, s, r.withRemedy(err))
@@ -228,7 +228,7 @@ func (r *Reconciler) withRemedy(err error) error {
 func whyRewrite(s *situation) string {
 	switch {
 	case s.migration == nil:
-		return "the cluster has no migrator"
+		return "the cluster has no storage version migrator"
 	case s.migration.is(conditionFailed):
 		return "the control plane's migrator failed: " + s.migration.message(conditionFailed)
 	}
@@ -244,7 +244,7 @@ func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 			return fmt.Errorf("failed to read the CRD: %w", err)
 		}
 		if crd.UID != s.crd.UID || crd.Generation != s.crd.Generation {
-			log.FromContext(ctx).Info("The CRD changed during the migration, restarting it")
+			log.FromContext(ctx).Info("The CRD changed during the migration, restarting the migration")
 			return nil
 		}
 

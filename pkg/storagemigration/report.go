@@ -46,7 +46,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, next action) erro
 	if !r.began.IsZero() {
 		if r.settled {
 			r.Metrics.Finished(true)
-			message := fmt.Sprintf("all stored objects are %s, after %s", s.target, time.Since(r.began).Round(time.Second/10))
+			message := fmt.Sprintf("moved all stored objects to %s in %s", s.target, time.Since(r.began).Round(time.Second/10))
 			r.event(ctx, s, corev1.EventTypeNormal, ReasonSucceeded, message)
 		}
 		r.progress = progress{settled: r.settled, generation: r.generation, since: r.since}
@@ -54,7 +54,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, next action) erro
 
 	r.Metrics.Running(false)
 	r.Metrics.Unmigrated(0)
-	return r.Condition.Set(ctx, metav1.ConditionTrue, ReasonIdle, "no migration is running, the operator may be upgraded")
+	return r.Condition.Set(ctx, metav1.ConditionTrue, ReasonIdle, "no storage migration is running, so OLM may upgrade the operator")
 }
 
 // holdOff keeps OLM from replacing the operator while stored objects are not migrated.
@@ -67,7 +67,7 @@ func (r *Reconciler) holdOff(ctx context.Context, target string) error {
 
 // event sends an Event on the CRD and logs its message.
 func (r *Reconciler) event(ctx context.Context, s *situation, kind, reason, message string) {
-	log.FromContext(ctx).Info("Storage migration: "+message, "reason", reason)
+	log.FromContext(ctx).Info("Storage migration", "reason", reason, "message", message)
 	r.Recorder.Eventf(s.crd, nil, kind, reason, "Migrate", "%s", message)
 }
 
@@ -94,7 +94,7 @@ func describe(failed []refused) error {
 	if len(failed) > namedInMessage {
 		more = fmt.Sprintf("; and %d more", len(failed)-namedInMessage)
 	}
-	return fmt.Errorf("%d objects could not be rewritten, and the operator retries: %s%s", len(failed), strings.Join(names, "; "), more)
+	return fmt.Errorf("failed to rewrite %d objects, retrying: %s%s", len(failed), strings.Join(names, "; "), more)
 }
 
 // nameRefused reports each refused object, unless it was refused for the same reason before.
@@ -108,6 +108,6 @@ func (r *Reconciler) nameRefused(ctx context.Context, failed, reported []refused
 	for _, f := range unreported[:min(len(unreported), namedAtOnce)] {
 		log.FromContext(ctx).Error(f.err, "Failed to rewrite an object", "namespace", f.object.Namespace, "name", f.object.Name)
 		r.Recorder.Eventf(f.object, nil, corev1.EventTypeWarning, ReasonFailed, "Migrate",
-			"the object cannot be stored as %s, so this release of the operator cannot finish its upgrade: %v", r.Target.Version, f.err)
+			"cannot store the object as %s, so the upgrade of the operator cannot finish: %v. Correct the object", r.Target.Version, f.err)
 	}
 }

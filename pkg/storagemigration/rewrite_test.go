@@ -124,7 +124,7 @@ func TestDescribe(t *testing.T) {
 		object.Namespace, object.Name = "shop", fmt.Sprintf("web-%d", i)
 		failed = append(failed, refused{object, errors.New("refused")})
 	}
-	const want = "5 objects could not be rewritten, and the operator retries: " +
+	const want = "failed to rewrite 5 objects, retrying: " +
 		"shop/web-0: refused; shop/web-1: refused; shop/web-2: refused; and 2 more"
 	if got := describe(failed).Error(); got != want {
 		t.Errorf("%s", got)

@@ -61,7 +61,7 @@ func (r *rewriter) rewrite(ctx context.Context, p *rewriteProgress) error {
 			return err
 		}
 		if inARow >= hopelessAfter {
-			return fmt.Errorf("the API server stores nothing at the moment: %w", p.failed[len(p.failed)-1].err)
+			return fmt.Errorf("the API server rejects all writes: %w", p.failed[len(p.failed)-1].err)
 		}
 		if time.Since(logged) > progressInterval {
 			logged = time.Now()

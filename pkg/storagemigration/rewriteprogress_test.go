@@ -141,7 +141,7 @@ func (s *pagedServer) reported() (n int) {
 	recorder, _ := s.Recorder.(*events.FakeRecorder)
 	close(recorder.Events)
 	for event := range recorder.Events {
-		if strings.Contains(event, "cannot be stored") {
+		if strings.Contains(event, "cannot store the object as") {
 			n++
 		}
 	}

@@ -25,8 +25,8 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/fleet"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/objectcache"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/pkg/lists"
 )
@@ -45,28 +45,21 @@ const (
 )
 
 // TestCacheSize fills the cache of each kind with many small objects, and with some of the largest
-// that a client can create, by an ordinary list and by a streamed one. It measures the memory of an
-// object, and the peak. BENCH_SMALL and BENCH_LARGEST are the numbers of objects.
+// that a client can create. It measures the memory of an object, and the peak. BENCH_SMALL and
+// BENCH_LARGEST are the numbers of objects.
 func TestCacheSize(t *testing.T) {
 	small, largest := intFromEnv(t, "BENCH_SMALL", 50_000), intFromEnv(t, "BENCH_LARGEST", 2_500)
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	samples := sampleObjects()
 	for _, name := range slices.Sorted(maps.Keys(samples)) {
 		kind := samples[name]
-		for _, streams := range []bool{false, true} {
-			how := map[bool]string{false: "listed", true: "streamed"}[streams]
-			t.Run(fmt.Sprintf("%s/small/%s", name, how), func(t *testing.T) { measureCache(t, name, kind.small, small, streams) })
-			t.Run(fmt.Sprintf("%s/largest/%s", name, how), func(t *testing.T) { measureCache(t, name, kind.largest, largest, streams) })
-		}
+		t.Run(name+"/small", func(t *testing.T) { measureCache(t, name, kind.small, small) })
+		t.Run(name+"/largest", func(t *testing.T) { measureCache(t, name, kind.largest, largest) })
 	}
 }
 
-func measureCache(t *testing.T, resource string, sample client.Object, objects int, streams bool) {
-	api := newListServer(t, resource, sample, objects, streams)
-	if streams && api.message != nil {
-		api.objects /= 10 // this server's events are JSON, which is slow to decode
-	}
-	objects = api.objects
+func measureCache(t *testing.T, resource string, sample client.Object, objects int) {
+	api := newListServer(t, resource, sample, objects)
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, QPS: -1, DisableCompression: true}
@@ -109,7 +102,7 @@ func fillCache(t *testing.T, config *rest.Config, sample client.Object) any {
 	t.Helper()
 	options := objectcache.CacheOptions()
 	options.Scheme = scheme.New()
-	options.NewInformer = must1(objectcache.Informers(config, inputs.Indexes(), nil))(t)
+	options.NewInformer = must1(objectcache.Informers(config, resolve.Indexes(), nil))(t)
 	options.Mapper = mapperOf(t, sample)
 	for object := range options.ByObject {
 		if reflect.TypeOf(object) != reflect.TypeOf(sample) {

@@ -20,23 +20,21 @@ import (
 )
 
 // listServer is an API server with many objects of one kind, which it creates while it sends them.
-// It sends built-in kinds as protocol buffers. Events are JSON.
+// It sends built-in kinds as protocol buffers.
 type listServer struct {
 	kind     schema.GroupVersionKind
 	resource string
 	objects  int
-	// streams is true if it streams lists (WatchList), which Kubernetes 1.33 does not.
-	streams bool
 	// text and message are the sample as JSON and as a protocol buffer, which is nil for other
 	// kinds.
 	text, message []byte
 }
 
-func newListServer(t *testing.T, resource string, sample client.Object, objects int, streams bool) *listServer {
+func newListServer(t *testing.T, resource string, sample client.Object, objects int) *listServer {
 	t.Helper()
 	kind := must1(apiutil.GVKForObject(sample, scheme.New()))(t)
 	sample.GetObjectKind().SetGroupVersionKind(kind)
-	out := &listServer{kind: kind, resource: resource, objects: objects, streams: streams, text: must1(json.Marshal(sample))(t)}
+	out := &listServer{kind: kind, resource: resource, objects: objects, text: must1(json.Marshal(sample))(t)}
 	if builtIn, ok := sample.(interface{ Marshal() ([]byte, error) }); ok {
 		out.message = must1(builtIn.Marshal())(t)
 	}
@@ -52,13 +50,7 @@ func numbered(sample []byte, object int) []byte {
 func (s *listServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	query := request.URL.Query()
 	w.Header().Set("Content-Type", "application/json")
-	streams := query.Get("sendInitialEvents") != ""
 	switch of := request.URL.Path[strings.LastIndex(request.URL.Path, "/")+1:]; {
-	case streams && (!s.streams || of != s.resource):
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
-	case streams:
-		s.stream(w) // the next watch has no buffer of the size of an object
 	case query.Get("watch") != "":
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
@@ -112,15 +104,4 @@ func (s *listServer) listMessages(w http.ResponseWriter) {
 		_, _ = w.Write(item)
 		_, _ = w.Write(numbered(s.message, i))
 	}
-}
-
-// stream sends the objects as events, and the bookmark at their end.
-func (s *listServer) stream(w io.Writer) {
-	for i := range s.objects {
-		_, _ = io.WriteString(w, `{"type":"ADDED","object":`)
-		_, _ = w.Write(numbered(s.text, i))
-		_, _ = io.WriteString(w, "}\n")
-	}
-	_, _ = fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"1234567",
-		"annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", s.kind.Kind, s.kind.GroupVersion())
 }

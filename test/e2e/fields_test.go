@@ -176,7 +176,7 @@ func testBlockedChanges(t *testing.T) {
 		c.Data[v1alpha2.DefaultConfigKey] = strings.Replace(serverText("bad"), "location / {", "daemon on; location / {", 1)
 	})
 	waitForDegraded(t, object, v1alpha2.ReasonInvalidConfiguration)
-	if message := object.Status.BlockedBy[0].Message; !strings.Contains(message, "line 7: daemon") {
+	if message := object.Status.BlockedBy[0].Message; !strings.Contains(message, `line 7: "daemon" directive is not allowed here`) {
 		t.Errorf("the bad line shows as %q", message)
 	}
 	must(t, suite.admin.Delete(t.Context(), web.config))

@@ -1,6 +1,6 @@
 package e2e
 
-// Tenants try to stop the rollout of a release for all others: one with a failing instance, one
+// Tenants try to stop a fleet rollout for all others: one with a failing instance, one
 // with a slow instance.
 //
 //   - Each instance is a canary that was ready before and cannot start again.

@@ -59,6 +59,7 @@ func testInstanceMonitoring(t *testing.T, token string) {
 			suite.admin.Get(ctx, client.ObjectKeyFromObject(object), rule))
 	})
 
+	began := time.Now()
 	prometheus := startInstancePrometheus(t, rule, token)
 	waitFor(t, namespace, "the metrics of both Pods", patience, func(ctx context.Context) error {
 		return hasValue(ctx, prometheus, fmt.Sprintf(`sum(nginx_up{namespace=%q, app_kubernetes_io_instance="web"})`, namespace), 2)
@@ -66,7 +67,9 @@ func testInstanceMonitoring(t *testing.T, token string) {
 	haveTop(t, namespace)
 	loaded.finish(t, namespace, "monitoring is switched on")
 	fillConnections(t, prometheus, object)
-	haveData(t, prometheus, rule, harness.Must1(monitoring.ReadInstancesDashboard(suite.repository))(t))
+	dashboard := harness.Must1(monitoring.ReadInstancesDashboard(suite.repository))(t)
+	haveData(t, prometheus, rule, dashboard)
+	recordDashboard(t, prometheus, dashboard, "dashboard-instances.json", began)
 
 	loaded = startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Monitoring.Enabled = ptr.To(false) })

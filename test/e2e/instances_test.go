@@ -54,7 +54,7 @@ func testSample(t *testing.T) {
 	serviceServes(t, namespace, "greeter", 8081)
 
 	table := strings.Split(strings.TrimSpace(kubectl(t, "get", "ngx", "instance", "-n", namespace)), "\n")
-	if got, want := strings.Join(strings.Fields(table[0]), " "), "NAME READY DESIRED AVAILABLE IMAGE URL AGE"; got != want {
+	if got, want := strings.Join(strings.Fields(table[0]), " "), "NAME READY REPLICAS READY-REPLICAS IMAGE URL AGE"; got != want {
 		t.Errorf("kubectl get has the columns %q, want %q", got, want)
 	}
 	row := strings.Fields(table[len(table)-1])

@@ -1,8 +1,8 @@
 package e2e
 
-// The pages of docs/journeys, and the page on backups. Their commands run as they are written, with
-// the published names of images, releases, and the repository, so these tests require the local
-// cluster. The journeys share one installation of the operator.
+// The pages of docs/journeys, and the pages on backups and on a first instance. Their commands run
+// as they are written, with the published names of images, releases, and the repository, so these
+// tests require the local cluster. The journeys share one installation of the operator.
 //
 //   - The way between three releases and back loses no request to an instance.
 //   - The journeys of an instance run in parallel, each in the namespaces of its page.
@@ -46,6 +46,7 @@ func TestJourneys(t *testing.T) {
 			"static site by HTTPS": testStaticSite,
 			"alerts":               testAlertsJourney,
 			"backup":               testBackup,
+			"first instance":       testFirstInstance,
 		} {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
@@ -271,7 +272,7 @@ func testUpgradeJourney(t *testing.T) {
 	began := time.Now()
 	j := newJourney(t, "upgrade", "")
 	for _, step := range []struct{ section, version string }{
-		{"Check that it succeeded", suite.version}, {"Go back", suite.previous.version}, {"", "0.6.0"},
+		{"Check that it succeeded", suite.version}, {"Go back", suite.previous.version}, {"", "0.7.1"},
 	} {
 		if step.section == "Go back" {
 			j.first(t, step.section)

@@ -39,7 +39,6 @@ import (
 // emptyByDesign maps the titles of panels without data on a healthy cluster to the reason.
 var emptyByDesign = map[string]string{
 	"Blocked instances, by reason": "only reasons of which there is an instance are shown",
-	"Degraded instances":           "only reasons of which there is an instance are shown",
 
 	"Failed webhook calls of the API server": "the API server has a series only after a call has failed",
 }
@@ -109,6 +108,7 @@ func testMonitoring(t *testing.T, token string) {
 	waitForReady(t, object)
 	took = waitFor(t, namespace, alert+" to end", patience, silent)
 	t.Logf("FIGURE monitoring: %s ends %s after the instance is Ready", alert, seconds(took))
+	recordDashboard(t, prometheus, harness.Must1(monitoring.ReadDashboard(suite.repository))(t), "dashboard.json", began)
 }
 
 // operatorScrape returns the documented scrape configurations of the operator and of the API
@@ -153,7 +153,7 @@ func apiServerScrape(t *testing.T) map[string]any {
 // documentedScrape returns the documented Prometheus configuration whose first job has this name.
 func documentedScrape(t *testing.T, job string) map[string]any {
 	t.Helper()
-	page := harness.Must1(os.ReadFile(filepath.Join(suite.repository, "docs/guide/operations.md")))(t)
+	page := harness.Must1(os.ReadFile(filepath.Join(suite.repository, "docs/guide/operations/monitoring.md")))(t)
 	block := regexp.MustCompile("(?ms)^```yaml\n(scrape_configs:\n- job_name: " + job + "\n.*?)^```$").FindSubmatch(page)
 	if block == nil {
 		t.Fatalf("the documentation has no scrape_configs with the job %s", job)
@@ -274,7 +274,7 @@ func testRunbooks(t *testing.T) {
 		if block == nil {
 			t.Fatalf("the runbook of %s has no command", alert.Alert)
 		}
-		script := "set -eo pipefail\n" + strings.ReplaceAll(string(block[1]), "NAMESPACE", suite.operatorNamespace)
+		script := "set -eo pipefail\n" + strings.ReplaceAll(string(block[1]), "OPERATOR_NAMESPACE", suite.operatorNamespace)
 		out, err := command(t.Context(), "bash", "-c", script)
 		if err != nil {
 			t.Errorf("%s: %v", alert.Alert, err)

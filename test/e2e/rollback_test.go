@@ -63,7 +63,7 @@ func testRollback(t *testing.T) {
 		s.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](30)}
 		s.Image = withoutNginx
 	})
-	fails("no node", []string{"no node can take a Pod"}, func(s *v1alpha2.NginxOperatorSpec) {
+	fails("no node", []string{"no node can run a Pod"}, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: ptr.To[int32](10)}
 		s.PodTemplate = &v1alpha2.PodTemplate{NodeSelector: map[string]string{"example.com/nowhere": "yes"}}
 	})
@@ -73,6 +73,7 @@ func testRollback(t *testing.T) {
 			const api = "location /api { proxy_pass http://no-such-host.invalid; } "
 			s.Config.Inline = strings.Replace(serverText("bad"), "location / {", api+"location / {", 1)
 		})
+	recordStatus(t, namespace, "web")
 
 	// A rolled-back instance supports the same operations as any other instance.
 	kubectl(t, "scale", "-n", namespace, "ngx/web", "--replicas=3")

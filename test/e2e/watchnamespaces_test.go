@@ -1,7 +1,7 @@
 package e2e
 
-// An operator that watches some namespaces, installed with the overlay of docs/guide/operations.md.
-// The integration test of the same name compares its permissions.
+// An operator that watches some namespaces, installed with the overlay of
+// docs/guide/operations/watch-namespaces.md. The integration test of the same name compares its permissions.
 //
 //   - An instance of the watched namespace becomes Ready and serves.
 //   - An object of another namespace is converted, and otherwise left alone.
@@ -48,11 +48,11 @@ func TestWatchNamespaces(t *testing.T) {
 // watchOverlay writes the guide's overlay for a namespace and returns its directory.
 func watchOverlay(t *testing.T, namespace string) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(suite.repository, "docs", "guide", "operations.md"))
+	page, err := os.ReadFile(filepath.Join(suite.repository, "docs/guide/operations/watch-namespaces.md"))
 	must(t, err)
 	directory := harness.Must1(filepath.EvalSymlinks(t.TempDir()))(t)
 	delivery := harness.Must1(filepath.Abs(suite.delivery))(t)
 	text := strings.ReplaceAll(string(page), "team-a", namespace)
-	must(t, docs.WriteOverlay(text, "Watch some namespaces", directory, delivery))
+	must(t, docs.WriteOverlay(text, "Create an overlay", directory, delivery))
 	return directory
 }

@@ -203,8 +203,8 @@ func StartManager(options ManagerOptions) (*Manager, error) {
 }
 
 // runtimeSettings are the settings of the Go runtime in config/manager/manager.yaml, so that the
-// manager behaves like a released one. The memory limit is that of the container.
-var runtimeSettings = []string{"GOMEMLIMIT=536870912", "GOGC=50", "GOMAXPROCS=2"}
+// manager behaves like a released one.
+var runtimeSettings = []string{"GOMEMLIMIT=250MiB", "GOMAXPROCS=2"}
 
 func startManager(options ManagerOptions) (*Manager, error) {
 	m := &Manager{service: options.Service}

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -50,6 +51,35 @@ func (p *Prometheus) Query(ctx context.Context, query string) ([]Sample, error) 
 	out := make([]Sample, len(vector))
 	for i, sample := range vector {
 		out[i] = Sample{Labels: labelsOf(model.LabelSet(sample.Metric)), Value: float64(sample.Value)}
+	}
+	return out, nil
+}
+
+// Series is the result of a query in a time range. A point is a time in seconds and a value.
+type Series struct {
+	Labels map[string]string
+	Points [][2]float64
+}
+
+// QueryRange returns the values of a query in a time range. It leaves out values that are not
+// finite, and returns an error if Prometheus rejects the query.
+func (p *Prometheus) QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]Series, error) {
+	value, _, _, err := p.api.QueryRange(ctx, query, prometheusv1.Range{Start: from, End: to, Step: step})
+	if err != nil {
+		return nil, fmt.Errorf("failed to query %s: %w", query, err)
+	}
+	matrix, isMatrix := value.(model.Matrix)
+	if !isMatrix {
+		return nil, fmt.Errorf("failed to query %s: the answer is a %s", query, value.Type())
+	}
+	out := make([]Series, len(matrix))
+	for i, stream := range matrix {
+		out[i].Labels = labelsOf(model.LabelSet(stream.Metric))
+		for _, pair := range stream.Values {
+			if number := float64(pair.Value); !math.IsNaN(number) && !math.IsInf(number, 0) {
+				out[i].Points = append(out[i].Points, [2]float64{float64(pair.Timestamp) / 1000, number})
+			}
+		}
 	}
 	return out, nil
 }

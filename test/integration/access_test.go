@@ -83,7 +83,8 @@ func TestOneNamespaceWithoutAccess(t *testing.T) {
 		waitFor(t, func() error {
 			var unreported []string
 			for namespace, lacks := range lacks {
-				line := regexp.MustCompile(`Not reconciling a namespace without permissions.*"namespace":"` + namespace + `","verb":"watch"`)
+				const message = `Missing a permission, so no instance of this namespace is reconciled.*`
+				line := regexp.MustCompile(message + `"namespace":"` + namespace + `","verb":"watch"`)
 				if lacks.verb == "watch" && !line.MatchString(operator.Log()) {
 					unreported = append(unreported, namespace)
 				}

@@ -42,7 +42,8 @@ func TestCertificatesAreReported(t *testing.T) {
 		patch := fmt.Appendf(nil, `{"spec":{"config":{"inline":%q}}}`, config)
 		must(t, c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, patch)))
 	}
-	if told := warnings.list(); len(told) != 1 || !strings.HasPrefix(told[0], "spec.config.inline: line 2: ssl_certificate: ") {
+	const refused = "spec.config.inline: line 2: clients refuse the certificate in Secret shop: "
+	if told := warnings.list(); len(told) != 1 || !strings.HasPrefix(told[0], refused) {
 		t.Errorf("warnings %q", told)
 	}
 

@@ -27,11 +27,11 @@ import (
 	"github.com/example/nginx-operator/test/harness/apiserver"
 )
 
-// reachable runs the command of docs/guide/operations.md that shows whether the API server reaches
-// the webhooks, and returns its output and its error.
+// reachable runs the command of docs/guide/operations/network.md that shows whether the API server
+// reaches the webhooks, and returns its output and its error.
 func reachable(t *testing.T, kubeconfig string) (string, error) {
 	t.Helper()
-	page := must1(os.ReadFile("../../docs/guide/operations.md"))(t)
+	page := must1(os.ReadFile("../../docs/guide/operations/network.md"))(t)
 	script := must1(docs.Section(string(page), "Port 9443 and the control plane"))(t)
 	tools := must1(filepath.Abs(os.Getenv("KUBEBUILDER_ASSETS")))(t)
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)

@@ -72,7 +72,7 @@ func TestFilesOfSecrets(t *testing.T) {
 	const hidden = "proxy_set_header Authorization hunter2;"
 	namespace := newNamespace(t)
 	createWeb(t, namespace, namesSecretFile)
-	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `spec.files[0].secretRef.name: Secret "named" does not exist`)
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `spec.files[0].secretRef.name: Secret "named" not found`)
 	source := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "named"}, Data: map[string][]byte{"b": []byte("other")},
 	}
@@ -167,7 +167,7 @@ func TestFilesAreBounded(t *testing.T) {
 		Path: "more.conf", ConfigMapRef: &v1alpha2.FileReference{Name: "more", Key: "a"},
 	})
 	create(t, object)
-	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidReference, "spec.files: the keys of ConfigMaps have 1228800 bytes together")
+	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidReference, "spec.files: the keys of ConfigMaps have 1228800 bytes in total")
 	update(t, second, func(c *corev1.ConfigMap) { c.Data["a"] = c.Data["a"][:400<<10] })
 	waitForChildren(t, namespace, "web")
 	waitForNoBlocker(t, namespace)
@@ -214,10 +214,10 @@ func TestCopyOfFilesIsRestored(t *testing.T) {
 func TestIncludedFileIsChecked(t *testing.T) {
 	t.Parallel()
 	const ofDirectives, ofEntries = "\nlissten 1;\n", "\n~^/p/\\d{4}$ 1;\n"
-	for name, test := range map[string]struct{ where, broken, directive string }{
-		"inline":    {"spec.config.inline: ", ofDirectives, "lissten"},
-		"ConfigMap": {`spec.config.configMapRef: ConfigMap "routes", key "nginx.conf": `, ofDirectives, "lissten"},
-		"map":       {"spec.config.inline: ", ofEntries, `~^/p/\d`},
+	for name, test := range map[string]struct{ where, broken, message string }{
+		"inline":    {"spec.config.inline: ", ofDirectives, `unknown directive "lissten"`},
+		"ConfigMap": {`spec.config.configMapRef: ConfigMap "routes", key "nginx.conf": `, ofDirectives, `unknown directive "lissten"`},
+		"map":       {"spec.config.inline: ", ofEntries, `unexpected "{" in the regular expression "~^/p/\d"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
@@ -236,7 +236,7 @@ func TestIncludedFileIsChecked(t *testing.T) {
 			before := waitForMountedFile(t, namespace, "# one\n")
 			update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = test.broken })
 			waitForBlocker(t, namespace, v1alpha2.ReasonInvalidConfiguration,
-				test.where+"/etc/nginx/files/snippets/a.conf, line 2: "+test.directive+": ")
+				test.where+"/etc/nginx/files/snippets/a.conf, line 2: "+test.message)
 			waitForGeneration(t, namespace, before.deployment.Generation)
 			update(t, source, func(c *corev1.ConfigMap) { c.Data["a"] = "# two\n" })
 			waitForMountedFile(t, namespace, "# two\n")

@@ -97,7 +97,7 @@ func TestTheGatewayAPIComesAndGoes(t *testing.T) {
 	missing := v1alpha2.Blocker{
 		Reason: v1alpha2.ReasonAPIMissing,
 		Message: `spec.expose.httpRoute: CustomResourceDefinition "httproutes.gateway.networking.k8s.io" does not exist, ` +
-			"is not established or is being deleted, so there is no HTTPRoute: install the Gateway API, or use spec.expose.ingress",
+			"is not established, or is being deleted, so there is no HTTPRoute. Install the Gateway API, or use spec.expose.ingress",
 	}
 	namespace := newNamespace(t)
 	object := createWeb(t, namespace, func(s *v1alpha2.NginxOperatorSpec) { s.Expose = routed("shop.example.com") })
@@ -170,7 +170,7 @@ func TestHTTPRoute(t *testing.T) {
 		},
 		v1alpha2.Blocker{
 			Reason:  v1alpha2.ReasonRouteNotAccepted,
-			Message: at + "cannot resolve what the HTTPRoute names (BackendNotFound): no Service",
+			Message: at + "cannot resolve the references of the HTTPRoute (BackendNotFound): no Service",
 		})
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonRouteNotAccepted)
 	waitForCondition(t, namespace, "web", v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonAllReplicasReady)

@@ -79,7 +79,7 @@ func TestThePrometheusOperatorComesAndGoes(t *testing.T) {
 	install := removeKinds(t, crds...)
 	missing := func(field, crd, kind string) v1alpha2.Blocker {
 		return v1alpha2.Blocker{Reason: v1alpha2.ReasonAPIMissing, Message: fmt.Sprintf("spec.monitoring.%s: CustomResourceDefinition %q does "+
-			"not exist, is not established or is being deleted, so there is no %s: install the Prometheus Operator, or remove the field",
+			"not exist, is not established, or is being deleted, so there is no %s. Install the Prometheus Operator, or remove the field",
 			field, crd, kind)}
 	}
 	namespace := newNamespace(t)

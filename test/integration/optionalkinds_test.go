@@ -76,7 +76,7 @@ func (c candidate) requireEnd(t *testing.T) {
 func TestOnlyTheLeaderEnds(t *testing.T) {
 	install := removeKinds(t, harness.HTTPRouteCRD)
 	missing := map[string]string{"HTTPRoute": fmt.Sprintf(
-		"CustomResourceDefinition %q does not exist, is not established or is being deleted", harness.HTTPRouteCRD)}
+		"CustomResourceDefinition %q does not exist, is not established, or is being deleted", harness.HTTPRouteCRD)}
 	namespace := newNamespace(t)
 	leader := newCandidate(t, namespace)
 	leader.requireElection(t, missing)

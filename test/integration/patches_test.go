@@ -170,12 +170,14 @@ func TestAdmissionRefusesPatches(t *testing.T) {
 			"patches: [{target: {kind: Service, name: A}, patch: '{}'}]",
 			`spec.patches[0].target.name: Invalid value: "A": name must consist of lower-case`,
 		},
-		"no YAML":       {one("Service", "a: ["), "spec.patches[0].patch: Invalid value: is no YAML"},
-		"replicas":      {one("Deployment", "spec: {replicas: 3}"), "a patch cannot change spec.replicas: set spec.replicas"},
-		"selector":      {one("Service", "spec: {selector: {a: b}}"), "a patch cannot change spec.selector"},
-		"owner":         {one("Deployment", "metadata: {ownerReferences: [{name: a, uid: b}]}"), "cannot change metadata.ownerReferences"},
-		"a label":       {one("NetworkPolicy", "metadata: {labels: {app.kubernetes.io/name: a}}"), "metadata.labels[app.kubernetes.io/name]"},
-		"privileged":    {one("Deployment", "spec: {template: {spec: {hostPID: true}}}"), "Pod Security restricted: host namespaces"},
+		"no YAML":  {one("Service", "a: ["), "spec.patches[0].patch: Invalid value: not valid YAML"},
+		"replicas": {one("Deployment", "spec: {replicas: 3}"), "a patch cannot change spec.replicas; set spec.replicas"},
+		"selector": {one("Service", "spec: {selector: {a: b}}"), "a patch cannot change spec.selector"},
+		"owner":    {one("Deployment", "metadata: {ownerReferences: [{name: a, uid: b}]}"), "cannot change metadata.ownerReferences"},
+		"a label":  {one("NetworkPolicy", "metadata: {labels: {app.kubernetes.io/name: a}}"), "metadata.labels[app.kubernetes.io/name]"},
+		"privileged": {
+			one("Deployment", "spec: {template: {spec: {hostPID: true}}}"), `violates PodSecurity "restricted:latest": host namespaces`,
+		},
 		"unknown field": {one("Deployment", "spec: {template: {spec: {hostAlias: a}}}"), `unknown field "spec.template.spec.hostAlias"`},
 		// Rejected by the API server in its dry run.
 		"an address": {
@@ -205,8 +207,8 @@ func TestAdmissionWarnsOfPatchesThatHitNothing(t *testing.T) {
 		{Target: v1alpha2.PatchTarget{Kind: "Service", Name: "wbe"}, Patch: "{}"},
 	}
 	must(t, warningClient(t, warnings).Create(t.Context(), object))
-	want := []string{`spec.patches[1].target: there is no Service wbe, so the patch changes nothing; ` +
-		`there are Service "web", NetworkPolicy "web", Deployment "web"`}
+	want := []string{`spec.patches[1].target: Service wbe does not exist, so the patch changes nothing; ` +
+		`the children are Service "web", NetworkPolicy "web", Deployment "web"`}
 	if diff := cmp.Diff(want, warnings.list()); diff != "" {
 		t.Error(diff)
 	}
@@ -260,7 +262,7 @@ func TestPatchesWhileAdmissionIsAway(t *testing.T) {
 	})
 	comeBack()
 	condition := waitForCondition(t, namespace, "web", v1alpha2.ConditionDegraded, metav1.ConditionTrue, v1alpha2.ReasonInvalidConfiguration)
-	if want := "spec.patches[2].patch: Invalid value: is no YAML"; !strings.HasPrefix(condition.Message, want) {
+	if want := "spec.patches[2].patch: Invalid value: not valid YAML"; !strings.HasPrefix(condition.Message, want) {
 		t.Errorf("want %q, got %q", want, condition.Message)
 	}
 	got := must1(childrenOf(t.Context(), namespace, "web"))(t)

@@ -91,7 +91,7 @@ func TestStatusOfInstances(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "status", "web"), 0,
 		"NginxOperator "+namespace+"/web  Ready  1/1", "├─ Conditions", "Deployment web  1 of 1 ready, 1 updated", "last good")
 	wantAnswer(t, nginx(t, namespace, "", "status"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady",
-		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" does not exist`, "remedy: create it, or correct the reference.")
+		`ReferenceNotFound: spec.content.configMapRef.name: ConfigMap "none" not found`, "remedy: create it, or correct the reference.")
 	wantAnswer(t, nginx(t, "default", "", "status", "-A"), 0, namespace+"/web  Ready", namespace+"/blocked  NotReady")
 	wantAnswer(t, nginx(t, namespace, "", "status", "-l", "no=such"), 0, "No resources found in "+namespace+" namespace.")
 	wantAnswer(t, nginx(t, namespace, "", "status", "none"), 1,
@@ -145,7 +145,7 @@ func TestRestartPauseResume(t *testing.T) {
 	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 0, "nginxoperator.operator.example.com/web paused\n")
 	wantAnswer(t, nginx(t, namespace, "", "pause", "web"), 1, `error: NginxOperator "web" is already paused`)
 	wantAnswer(t, nginx(t, namespace, "", "restart", "web"), 1,
-		"is paused, so Pods cannot be restarted. Resume it first: kubectl nginx resume web")
+		"is paused: the operator does not restart its Pods. Resume it first: kubectl nginx resume web -n "+namespace)
 	must(t, suite.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	if !object.Spec.Paused {
 		t.Error("spec.paused is not set")
@@ -169,7 +169,8 @@ func TestConfigAndRollback(t *testing.T) {
 	runPod(t, object)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web"), 0, "# configuration file /etc/nginx-operator/servers.conf:\n"+servers)
 	wantAnswer(t, nginx(t, namespace, "", "config", "web", "--diff"), 0)
-	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 1, "are already those of its spec")
+	wantAnswer(t, nginx(t, namespace, "", "rollback", "web", "--yes"), 1,
+		`nothing to roll back: the Pods of NginxOperator "web" run its spec`)
 
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Config.Inline, o.Spec.Replicas = strings.Replace(servers, "204", "200", 1), ptr.To[int32](3)

@@ -66,7 +66,7 @@ func TestRefusesToStart(t *testing.T) {
 	}{
 		"unknown flag":        {args: []string{"--no-such-flag"}, want: "unknown flag: --no-such-flag"},
 		"argument":            {args: []string{"run"}, env: []string{image}, want: `unexpected argument "run"`},
-		"no operand image":    {want: "set --nginx-image or RELATED_IMAGE_NGINX"},
+		"no default image":    {want: "set --nginx-image or RELATED_IMAGE_NGINX"},
 		"empty operand image": {env: []string{"RELATED_IMAGE_NGINX="}, want: "set --nginx-image or RELATED_IMAGE_NGINX"},
 		"bad variable": {
 			env:  []string{image, "NGINX_OPERATOR_KUBE_API_BURST=many"},

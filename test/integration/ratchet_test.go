@@ -41,9 +41,9 @@ var refusedFields = map[string]string{
 	"spec.nginx.errorLogLevel":                   "supported values",
 	"spec.monitoring.podMonitor.interval":        "at least 5s",
 	"spec.expose.ingress.hosts[0].paths":         "percent-encoded",
-	"cannot change spec.egress":                  "create a NetworkPolicy of your own",
-	"cannot change spec.policyTypes":             "create a NetworkPolicy of your own",
-	"template.spec.automountServiceAccountToken": "declare the token in spec.volumes",
+	"cannot change spec.egress":                  "create another NetworkPolicy",
+	"cannot change spec.policyTypes":             "create another NetworkPolicy",
+	"template.spec.automountServiceAccountToken": "add a volume with projected.serviceAccountToken",
 }
 
 // namesRefused returns an error unless a message names every refused field with its remedy.
@@ -208,7 +208,7 @@ func refusesNew(t *testing.T, namespace, stored string) {
 		}, "write a DNS name"},
 		"rule": {func(s *v1alpha2.NginxOperatorSpec) {
 			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: add, path: /spec/ingress/-, value: {}}]"))
-		}, "spec.patches[3].patch: Invalid value: NetworkPolicy: a patch cannot change spec.ingress: set spec.networkPolicy"},
+		}, "spec.patches[3].patch: Invalid value: NetworkPolicy: a patch cannot change spec.ingress; set spec.networkPolicy"},
 		"wider egress": {func(s *v1alpha2.NginxOperatorSpec) {
 			s.Patches = append(s.Patches, patchOf("NetworkPolicy", "[{op: replace, path: /spec/egress, value: [{}]}]"))
 		}, "a patch cannot change spec.egress"},
@@ -221,7 +221,7 @@ func refusesNew(t *testing.T, namespace, stored string) {
 	fresh := newInstance(namespace, "fresh")
 	fresh.Spec.Patches = []v1alpha2.Patch{patchOf("Deployment", "spec: {template: {spec: {automountServiceAccountToken: true}}}")}
 	err = suite.admin.Create(t.Context(), fresh)
-	if err == nil || !strings.Contains(err.Error(), "automountServiceAccountToken: declare the token") {
+	if err == nil || !strings.Contains(err.Error(), "automountServiceAccountToken; add a volume") {
 		t.Errorf("automount: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,7 +149,14 @@ func endpointsOf(namespace, service string) *discoveryv1.EndpointSlice {
 
 // bridgeOf returns an error if the operator has no EndpointSlice for a Service.
 func bridgeOf(ctx context.Context, namespace, service string) error {
-	return suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service + "-abcde-renamed"}, &discoveryv1.EndpointSlice{})
+	slice := &discoveryv1.EndpointSlice{}
+	if err := suite.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service + "-abcde-renamed"}, slice); err != nil {
+		return err
+	}
+	if metav1.GetControllerOf(slice) == nil {
+		return fmt.Errorf("EndpointSlice %s belongs to nobody", slice.Name)
+	}
+	return nil
 }
 
 // waitForNoBridge waits until the operator has deleted its EndpointSlice for a Service.

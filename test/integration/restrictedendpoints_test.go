@@ -24,36 +24,46 @@ import (
 // TestRestrictedEndpoints verifies that a renamed port is bridged on a cluster that refuses
 // addresses of Pods in EndpointSlices without a permission, as OpenShift does
 // (RestrictedEndpointsAdmission). If the API server refuses the bridge anyway, the operator renames
-// the port without it, and logs the reason.
+// the port without it, and logs the reason. It does the same if an EndpointSlice of somebody else
+// has the name.
 func TestRestrictedEndpoints(t *testing.T) {
 	t.Parallel()
+	const permitted = "authorizer.group('discovery.k8s.io').resource('endpointslices').subresource('restricted')" +
+		".namespace(object.metadata.namespace).check('create').allowed()"
 	for name, test := range map[string]struct {
 		allowed string
-		bridged bool
+		taken   bool
+		reason  string
 	}{
-		"with the permission": {
-			"authorizer.group('discovery.k8s.io').resource('endpointslices').subresource('restricted')" +
-				".namespace(object.metadata.namespace).check('create').allowed()", true,
-		},
-		"refused": {"false", false},
+		"with the permission": {permitted, false, ""},
+		"refused":             {"false", false, endpointsRefusal},
+		"name taken":          {permitted, true, "is not controlled by this NginxOperator"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			namespace, object, _ := newWeb(t, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080}} })
-			create(t, endpointsOf(namespace, "web"))
+			endpoints := endpointsOf(namespace, "web")
+			create(t, endpoints)
+			if test.taken {
+				create(t, &discoveryv1.EndpointSlice{
+					ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: endpoints.Name + "-renamed"},
+					AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{},
+				})
+			}
 			restrictEndpoints(t, namespace, test.allowed)
 
 			update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Ports[0].Name = "web" })
 			waitFor(t, func() error { return portOf(t.Context(), namespace, "web", "web") })
-			if err := bridgeOf(t.Context(), namespace, "web"); (err == nil) != test.bridged {
-				t.Errorf("the renamed port is bridged: %t, want %t: %v", err == nil, test.bridged, err)
+			bridged := test.reason == ""
+			if err := bridgeOf(t.Context(), namespace, "web"); (err == nil) != bridged {
+				t.Errorf("the renamed port is bridged: %t, want %t: %v", err == nil, bridged, err)
 			}
 			logged := slices.ContainsFunc(strings.Split(suite.operator.Log(), "\n"), func(line string) bool {
 				return strings.Contains(line, "Failed to bridge a renamed port") && strings.Contains(line, namespace) &&
-					strings.Contains(line, endpointsRefusal)
+					strings.Contains(line, test.reason)
 			})
-			if logged == test.bridged {
-				t.Errorf("the operator logs a refusal: %t, the port is bridged: %t", logged, test.bridged)
+			if logged == bridged {
+				t.Errorf("the operator logs %q: %t, the port is bridged: %t", test.reason, logged, bridged)
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func TestFailuresOfOperands(t *testing.T) {
 		},
 		v1alpha2.ReasonContainerConfigError: {
 			pod:  waitingPod("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
-			want: "image will run as root; set spec.securityContext.runAsUser",
+			want: "image will run as root. Set spec.securityContext.runAsUser",
 		},
 		v1alpha2.ReasonCrashLoop: {
 			pod:  crashingPod("2026/01/01 00:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (13: Permission denied)\n"),

@@ -32,15 +32,16 @@ func TestUnusableReferences(t *testing.T) {
 	}{
 		"a directive that there is not": {
 			"config", config("server {\n    listen 8080;\n    lissten 1;\n}\n"), v1alpha2.ReasonInvalidConfiguration,
-			`spec.config.configMapRef: ConfigMap "named", key "web.conf": line 3: lissten: `,
+			`spec.config.configMapRef: ConfigMap "named", key "web.conf": line 3: unknown directive "lissten". `,
 		},
 		"a directive of the operator's": {
-			"config", config(servers + "daemon on;\n"), v1alpha2.ReasonInvalidConfiguration, `key "web.conf": line 5: daemon: `,
+			"config", config(servers + "daemon on;\n"), v1alpha2.ReasonInvalidConfiguration,
+			`key "web.conf": line 5: "daemon" directive is not allowed here: `,
 		},
 		"a configuration that misses a port": {
 			"config", config("server {\n    listen 9999;\n}\n"), v1alpha2.ReasonInvalidConfiguration, `spec.config.configMapRef: ConfigMap "named"`,
 		},
-		"no configuration": {"config", config(""), v1alpha2.ReasonInvalidConfiguration, "it is empty"},
+		"no configuration": {"config", config(""), v1alpha2.ReasonInvalidConfiguration, "is empty"},
 		"another key": {
 			"config", func(_ *testing.T, object client.Object) {
 				object.(*corev1.ConfigMap).Data = map[string]string{"other.conf": servers}
@@ -49,13 +50,13 @@ func TestUnusableReferences(t *testing.T) {
 		"a certificate of another key": {
 			"tls", func(t *testing.T, object client.Object) {
 				object.(*corev1.Secret).Data[corev1.TLSCertKey] = newCertificate(t)[corev1.TLSCertKey]
-			}, v1alpha2.ReasonInvalidReference, `spec.tls[0].secretName: Secret "named" holds no certificate that nginx could use`,
+			}, v1alpha2.ReasonInvalidReference, `spec.tls[0].secretName: Secret "named" has no usable certificate`,
 		},
 		"a certificate that is none": {
 			"tls", func(_ *testing.T, object client.Object) {
 				object.(*corev1.Secret).Data[corev1.TLSCertKey] = []byte("none")
 			},
-			v1alpha2.ReasonInvalidReference, `spec.tls[0].secretName: Secret "named" holds no certificate that nginx could use`,
+			v1alpha2.ReasonInvalidReference, `spec.tls[0].secretName: Secret "named" has no usable certificate`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestSecretOfAnotherType(t *testing.T) {
 	create(t, newConfigMap(namespace, "named", map[string]string{"web.conf": servers}))
 	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidReference, "has type Opaque")
 	must(t, suite.admin.Delete(t.Context(), opaque))
-	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `Secret "named" does not exist`)
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `Secret "named" not found`)
 	create(t, newSecret(namespace, "named", newCertificate(t)))
 	waitForChildren(t, namespace, "web")
 	waitForNoBlocker(t, namespace)

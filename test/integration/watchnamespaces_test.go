@@ -1,7 +1,7 @@
 package integration
 
 // The operator with --watch-namespaces and only the permissions of the overlay in
-// docs/guide/operations.md, on an API server of its own:
+// docs/guide/operations/watch-namespaces.md, on an API server of its own:
 //
 //   - An instance of a watched namespace becomes Ready.
 //   - An object of another namespace is admitted with a warning, converted, and otherwise left alone.
@@ -85,14 +85,14 @@ func startWatcher(t *testing.T, namespaces ...string) *harness.Manager {
 	return operator
 }
 
-// guideOverlay writes the overlay of docs/guide/operations.md and returns its directory. It
-// references the directories of this repository.
+// guideOverlay writes the overlay of docs/guide/operations/watch-namespaces.md and returns its
+// directory. It references the directories of this repository.
 func guideOverlay(t *testing.T) string {
 	t.Helper()
-	page := must1(fs.ReadFile(os.DirFS("../../docs/guide"), "operations.md"))(t)
+	page := must1(fs.ReadFile(os.DirFS("../../docs/guide/operations"), "watch-namespaces.md"))(t)
 	repository := must1(filepath.Abs("../.."))(t)
 	directory := must1(filepath.EvalSymlinks(t.TempDir()))(t)
-	must(t, docs.WriteOverlay(string(page), "Watch some namespaces", directory, repository))
+	must(t, docs.WriteOverlay(string(page), "Create an overlay", directory, repository))
 	return directory
 }
 

@@ -23,9 +23,7 @@ func TestWorkloadIsRefused(t *testing.T) {
 		}
 		return list + ": [" + strings.Join(out, ", ") + "]"
 	}
-	const (
-		apart = "has files of the operator or the image; choose another directory"
-	)
+	const apart = ", which nginx needs; choose another directory"
 	for title, test := range map[string]struct{ spec, want string }{
 		// Rejected by the schema.
 		"65 variables":   {many("env", "{name: A%d}", 65), "spec.env: Too many: 65: must have at most 64 items"},
@@ -75,22 +73,21 @@ func TestWorkloadIsRefused(t *testing.T) {
 		},
 		"over the configuration": {
 			"volumes: [{name: a, mountPath: /etc, emptyDir: {}}]",
-			"spec.volumes[0].mountPath: Forbidden: /etc/nginx-operator " + apart,
+			"spec.volumes[0].mountPath: Forbidden: conflicts with /etc/nginx-operator" + apart,
 		},
 		"into the content": {
 			"{content: {configMapRef: {name: a}}, volumes: [{name: a, mountPath: /usr/share/nginx/html/a, emptyDir: {}}]}",
-			"spec.volumes[0].mountPath: Forbidden: /usr/share/nginx/html " + apart,
+			"spec.volumes[0].mountPath: Forbidden: conflicts with /usr/share/nginx/html" + apart,
 		},
 		"subPath without a path": {"volumes: [{name: a, subPath: a, emptyDir: {}}]", "spec.volumes[0].mountPath: Required value"},
 		"name of nginx":          {"sidecars: [{name: nginx}]", `spec.sidecars[0].name: Duplicate value: "nginx"`},
 		"volume that is not declared": {
 			"initContainers: [{name: a, volumeMounts: [{name: config, mountPath: /a}]}]",
-			`spec.initContainers[0].volumeMounts[0].name: Invalid value: "config": is not a volume in spec.volumes; add the volume, or correct ` +
-				`the name`,
+			`spec.initContainers[0].volumeMounts[0].name: Not found: "config": add the volume to spec.volumes, or correct the name`,
 		},
 		"cache that nginx may not write": {
 			"volumes: [{name: a, mountPath: /cache, readOnly: true, emptyDir: {}}]\n" + inline("proxy_temp_path /cache/a;"),
-			"line 3: proxy_temp_path: /cache/a is on a read-only file system; write below /tmp, for example /tmp/a",
+			"line 3: proxy_temp_path /cache/a: Read-only file system. Use /tmp/a",
 		},
 
 		// Rejected by the API server.

@@ -210,7 +210,7 @@ func withoutAPIServer(t *testing.T, query string) string {
 	return query
 }
 
-// instanceLabel is the label with the name of a NginxOperator. The PodMonitor of an instance copies
+// instanceLabel is the label with the name of an NginxOperator. The PodMonitor of an instance copies
 // it from the Pods.
 const instanceLabel = "app_kubernetes_io_instance"
 

@@ -50,7 +50,7 @@ func Rules(repository string) (*monitoringv1.PrometheusRule, error) {
 	return rules, nil
 }
 
-// InstanceRules returns the PrometheusRule that the operator creates for a NginxOperator. limit is
+// InstanceRules returns the PrometheusRule that the operator creates for an NginxOperator. limit is
 // the number of connections that nginx may have open in each Pod.
 func InstanceRules(namespace, name string, limit int32) *monitoringv1.PrometheusRule {
 	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -104,12 +104,21 @@ type Panel struct {
 			Unit string `json:"unit"`
 		} `json:"defaults"`
 	} `json:"fieldConfig"`
-	Links   []Link `json:"links"`
+	GridPos GridPos `json:"gridPos"`
+	Links   []Link  `json:"links"`
 	Targets []struct {
 		RefID        string `json:"refId"`
 		Expr         string `json:"expr"`
 		LegendFormat string `json:"legendFormat"`
 	} `json:"targets"`
+}
+
+// GridPos is the place of a panel in a grid of 24 columns.
+type GridPos struct {
+	X int `json:"x"`
+	Y int `json:"y"`
+	W int `json:"w"`
+	H int `json:"h"`
 }
 
 // Link is a link of a panel.

@@ -43,8 +43,8 @@ the current time, and changes nothing else. This also retries a change that was 
 
 	c.onInstance(cmd, func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error {
 		if object.Spec.Paused {
-			return fmt.Errorf("NginxOperator %q is paused, so Pods cannot be restarted. Resume it first: kubectl nginx resume %s",
-				object.Name, object.Name)
+			return fmt.Errorf("NginxOperator %q is paused: the operator does not restart its Pods. "+
+				"Resume it first: kubectl nginx resume %s -n %s", object.Name, object.Name, object.Namespace)
 		}
 		if err := connected.setField(ctx, object, "forceRedeploy", time.Now().UTC().Format(time.RFC3339)); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.
 
 // waitUntilReady returns the message of the Ready condition.
 func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxOperator, timeout time.Duration) (string, error) {
-	message := "the operator has not seen the change yet"
+	message := "the operator has not reconciled the change"
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -24,7 +25,7 @@ type cli struct {
 
 // onInstance makes a command take the name of an instance. It calls the function with the instance.
 func (c *cli) onInstance(cmd *cobra.Command, do func(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator) error) {
-	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), c.completeNames
+	cmd.Args, cmd.ValidArgsFunction = exactlyOneName, c.completeNames
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		connected, err := c.connect(c.warn)
 		if err != nil {
@@ -37,6 +38,19 @@ func (c *cli) onInstance(cmd *cobra.Command, do func(ctx context.Context, connec
 		}
 		return do(cmd.Context(), connected, object)
 	}
+}
+
+// exactlyOneName has the wording of kubectl.
+func exactlyOneName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("exactly one NAME is required, got %d. For help, run: %s --help", len(args), cmd.CommandPath())
+	}
+	return nil
+}
+
+// statusCommand returns the command that shows the reason of a problem.
+func statusCommand(object *v1alpha2.NginxOperator) string {
+	return fmt.Sprintf("kubectl nginx status %s -n %s", object.Name, object.Namespace)
 }
 
 func (c *cli) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

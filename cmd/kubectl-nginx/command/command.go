@@ -72,6 +72,7 @@ func newRoot(c *cli) *cobra.Command {
 		newMigrate(c),
 	)
 
+	addPermissions(root)
 	return root
 }
 
@@ -84,7 +85,7 @@ func message(err error) string {
 	case errors.As(err, &status):
 		return fmt.Sprintf("Error from server: %v", err)
 	case meta.IsNoMatchError(err):
-		return fmt.Sprintf("error: %v: is nginx-operator installed?", err)
+		return fmt.Sprintf("error: %v. Install nginx-operator, or select another cluster with --context", err)
 	case errors.As(err, &unreachable):
 		return fmt.Sprintf("Unable to connect to the server: %v", unreachable.Err)
 	}

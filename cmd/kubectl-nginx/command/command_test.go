@@ -36,8 +36,9 @@ func TestMessage(t *testing.T) {
 		`Unable to connect to the server: connection refused`: &url.Error{
 			Op: "Get", URL: "https://a", Err: errors.New("connection refused"),
 		},
-		`error: no matches for kind "NginxOperator" in version "operator.example.com/v1alpha2": is nginx-operator installed?`: notInstalled,
-		`error: must specify -f`: errors.New("must specify -f"),
+		`error: no matches for kind "NginxOperator" in version "operator.example.com/v1alpha2". ` +
+			`Install nginx-operator, or select another cluster with --context`: notInstalled,
+		`error: must specify -f FILENAME`: errors.New("must specify -f FILENAME"),
 	} {
 		if got := message(err); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -54,12 +55,12 @@ func TestBadArguments(t *testing.T) {
 		"top a -A":                   "error: a resource cannot be retrieved by name with --all-namespaces or --selector",
 		"top --interval=0s":          "error: --interval is 0s, must be between 1s and 1m",
 		"status a -A":                "error: a resource cannot be retrieved by name with --all-namespaces or --selector",
-		"plan":                       "error: must specify -f",
+		"plan":                       "error: must specify -f FILENAME",
 		"plan --no-such-flag":        "error: unknown flag: --no-such-flag",
-		"migrate":                    "error: must specify -f",
+		"migrate":                    "error: must specify -f FILENAME",
 		"migrate -f no-such-file":    `error: the path "no-such-file" does not exist`,
-		"logs":                       "error: accepts 1 arg(s), received 0",
-		"config a b":                 "error: accepts 1 arg(s), received 2",
+		"logs":                       "error: exactly one NAME is required, got 0. For help, run: kubectl nginx logs --help",
+		"config a b":                 "error: exactly one NAME is required, got 2. For help, run: kubectl nginx config --help",
 		"restart web --no-such-flag": "error: unknown flag: --no-such-flag",
 		"no-such-command":            `error: unknown command "no-such-command" for "kubectl nginx"`,
 	} {

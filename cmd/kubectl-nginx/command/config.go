@@ -30,7 +30,8 @@ immutable ConfigMap that the Pods mount. During a rollout, Pods can run differen
 configurations, and the command shows all of them.
 
 With --diff, show the difference between the running configuration and the spec. They differ
-during a rollout, and while a change is paused, blocked, or rolled back.
+during a rollout, after a rollback, while the spec cannot be used, and while the instance is
+paused.
 
 The exit status is that of kubectl diff: 0 if nothing differs, 1 if something differs, 2 after
 an error.`,
@@ -107,13 +108,13 @@ func (c *connection) configs(ctx context.Context, object *v1alpha2.NginxOperator
 	}
 
 	if len(running) == 0 {
-		return nil, noPods(object.Name)
+		return nil, noPods(object)
 	}
 	return running, nil
 }
 
-func noPods(name string) error {
-	return fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: kubectl nginx status %s", name, name)
+func noPods(object *v1alpha2.NginxOperator) error {
+	return fmt.Errorf("NginxOperator %q has no Pods. For the reason, run: %s", object.Name, statusCommand(object))
 }
 
 func dump(configMap *corev1.ConfigMap) string {
@@ -142,5 +143,5 @@ func declaredConfig(ctx context.Context, planner *preview.Planner, object *v1alp
 		}
 	}
 
-	return "", fmt.Errorf("the spec of NginxOperator %q has no configuration", object.Name)
+	return "", fmt.Errorf("the operator renders no configuration for NginxOperator %q (a defect): please report it", object.Name)
 }

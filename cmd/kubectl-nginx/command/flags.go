@@ -73,7 +73,7 @@ func (f *files) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP((*[]string)(f), "filename", "f", nil, usage)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if len(*f) == 0 {
-			return errors.New("must specify -f")
+			return errors.New("must specify -f FILENAME")
 		}
 		return nil
 	}

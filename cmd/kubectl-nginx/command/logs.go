@@ -67,16 +67,16 @@ func (f *logFlags) options() *corev1.PodLogOptions {
 }
 
 func (c *cli) logs(ctx context.Context, connected *connection, object *v1alpha2.NginxOperator, flags *logFlags) error {
-	name := object.Name
 	pods, err := connected.pods(ctx, object)
 	if err != nil {
 		return err
 	}
 	if len(pods) == 0 {
-		return noPods(name)
+		return noPods(object)
 	}
 	if flags.follow && len(pods) > maxFollowed {
-		return fmt.Errorf("NginxOperator %q has %d Pods, and --follow supports at most %d. Remove --follow", name, len(pods), maxFollowed)
+		return fmt.Errorf("NginxOperator %q has %d Pods, and --follow supports at most %d. "+
+			"Remove --follow, or follow single Pods with kubectl logs -f", object.Name, len(pods), maxFollowed)
 	}
 
 	var group errgroup.Group

@@ -17,8 +17,8 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/revision"
 )
 
@@ -80,14 +80,14 @@ func (c *cli) rollback(
 	if change == "" {
 		return alreadyGood(object)
 	}
-	for _, name := range inputs.Indexes()[inputs.ConfigMapIndex](&v1alpha2.NginxOperator{Spec: restored.typed}) {
-		c.warn("ConfigMap " + name + " is referenced by that revision and is not rolled back")
+	for _, name := range resolve.Indexes()[resolve.ConfigMapIndex](&v1alpha2.NginxOperator{Spec: restored.typed}) {
+		c.warn("ConfigMap " + name + " is referenced by that revision, and rollback does not change it")
 	}
 	if dryRun {
 		return c.done(ctx, connected, object, "rolled back (server dry run)", &waitFlags{})
 	}
 	if !yes && !c.confirmed("Roll back to this spec?") {
-		return errors.New("not confirmed, nothing was changed")
+		return errors.New("not confirmed: nothing was changed. To skip the question, use --yes")
 	}
 
 	if err := connected.Update(ctx, desired, fieldOwner); err != nil {
@@ -99,8 +99,8 @@ func (c *cli) rollback(
 }
 
 func alreadyGood(object *v1alpha2.NginxOperator) error {
-	return fmt.Errorf("the Pods of NginxOperator %q are already those of its spec. "+
-		"The operator stores no older revisions. Apply one from your version control", object.Name)
+	return fmt.Errorf("nothing to roll back: the Pods of NginxOperator %q run its spec, and the operator stores no older revision. "+
+		"Apply an older spec from your version control", object.Name)
 }
 
 // inEffect returns the spec of the Pods that are in effect, as far as it reaches them.
@@ -108,7 +108,8 @@ func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperato
 	reference := object.Status.StoredRevision
 	switch {
 	case object.Status.LastGoodRevision == nil:
-		return restored, fmt.Errorf("NginxOperator %q has no last good revision: its replicas have never all been ready", object.Name)
+		return restored, fmt.Errorf("NginxOperator %q has no last good revision: its replicas have never all been ready. "+
+			"Correct the spec. For the reason, run: %s", object.Name, statusCommand(object))
 	case reference == nil:
 		return restored, alreadyGood(object)
 	}
@@ -120,8 +121,8 @@ func (c *connection) inEffect(ctx context.Context, object *v1alpha2.NginxOperato
 
 	spec, children, err := revision.SpecOf(stored.Data.Raw, reference.Hash)
 	if err == nil && spec == nil {
-		err = errors.New("it does not have the spec, which was too large, or was declared under a release before 0.8.0: " +
-			"apply the earlier spec from your version control")
+		err = errors.New("it stores no spec, because the spec is larger than 16 KiB or was applied under a release before 0.8.0. " +
+			"Apply the earlier spec from your version control")
 	}
 	if err == nil {
 		err = errors.Join(json.Unmarshal(spec, &restored.typed), json.Unmarshal(spec, &restored.fields))

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,9 +23,13 @@ func newStatus(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show the status of instances, with remedies for problems",
-		Long: `Show the status of an instance: reasons for blocked changes with remedies, conditions,
+		Long: `Show the status of an instance: the reasons why it is blocked with remedies, conditions,
 addresses, child objects with Pods, certificates, and revisions. Without a name, show all
-instances, without child objects, Pods, and revisions.`,
+instances, without child objects, Pods, and revisions.
+
+The status of the NginxOperator is enough for reasons and remedies. If you have no permission to
+read the child objects or the Pods, the command shows everything else, and lists the missing
+permissions.`,
 		Example:           "  kubectl nginx status web\n  kubectl nginx status -A -o json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeNames,
@@ -54,28 +59,54 @@ func (c *cli) statusOf(ctx context.Context, connected *connection, name string, 
 		return err
 	}
 
-	children := map[v1alpha2.RelatedObject]client.Object{}
-	for _, related := range object.Status.RelatedObjects {
-		child, err := connected.child(ctx, object, related)
-		if err != nil {
-			return err
-		}
-		if child != nil {
-			children[related] = child
-		}
-	}
-
-	pods, err := connected.pods(ctx, object)
+	details, err := connected.details(ctx, object)
 	if err != nil {
 		return err
 	}
 
-	report := tree.WithDetails(object, children, pods)
+	report := tree.WithDetails(object, details)
 	if printed, err := format.print(c.Out, report); printed {
 		return err
 	}
 
 	return tree.Render(c.Out, report, printer.PainterOf(c.Out), time.Now())
+}
+
+// details reads the child objects and Pods of an instance, as far as the user may read them.
+func (c *connection) details(ctx context.Context, object *v1alpha2.NginxOperator) (tree.Details, error) {
+	details := tree.Details{Children: map[v1alpha2.RelatedObject]client.Object{}}
+	for _, related := range object.Status.RelatedObjects {
+		child, err := c.child(ctx, object, related)
+		switch {
+		case apierrors.IsForbidden(err):
+			details.Forbidden = append(details.Forbidden, forbidden("get", err))
+			details.Unknown = append(details.Unknown, related)
+		case err != nil:
+			return details, err
+		case child != nil:
+			details.Children[related] = child
+		}
+	}
+
+	pods, err := c.pods(ctx, object)
+	if apierrors.IsForbidden(err) {
+		details.Forbidden = append(details.Forbidden, forbidden("list", err))
+		err = nil
+	}
+
+	details.Pods = pods
+	return details, err
+}
+
+// forbidden returns the permission that is missing according to an error of the API server.
+func forbidden(verb string, err error) tree.Forbidden {
+	missing := tree.Forbidden{Verb: verb, Message: err.Error()}
+	var refused apierrors.APIStatus
+	if errors.As(err, &refused) && refused.Status().Details != nil {
+		details := refused.Status().Details
+		missing.Resource = schema.GroupResource{Group: details.Group, Resource: details.Kind}.String()
+	}
+	return missing
 }
 
 // statusOfAll prints trees as they arrive, or one JSON or YAML structure at the end.

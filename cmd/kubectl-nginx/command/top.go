@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ func newTop(c *cli) *cobra.Command {
 		Short: "Show requests and connections of instances",
 		Long: `Show requests and connections of each Pod of an instance, from the exporter of spec.monitoring.
 Without a name, show the sum over the Pods of each monitored instance. The request rate is
-measured between two scrapes, and includes probes and scrapes.
-
-The command requires the RBAC permission to get pods/proxy.`,
+measured between two scrapes, and includes probes and scrapes.`,
 		Example:           "  kubectl nginx top web\n  kubectl nginx top -A --interval=10s",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeNames,
@@ -128,7 +127,8 @@ func (c *connection) exporters(ctx context.Context, name string, which selection
 		return nil, fmt.Errorf("NginxOperator %q has no exporter. Set spec.monitoring.enabled to true", name)
 	}
 
-	return nil, fmt.Errorf("no exporter of NginxOperator %q is running. For the reason, run: kubectl nginx status %s", name, name)
+	return nil, fmt.Errorf("no exporter of NginxOperator %q is running. "+
+		"For the reason, run: kubectl nginx status %s -n %s", name, name, c.namespace)
 }
 
 // runningExporter returns the port of the exporter of a Pod, or 0 if no exporter is running.
@@ -159,7 +159,7 @@ func (c *connection) loads(ctx context.Context, exporters []exporter, interval t
 	var loads []Load
 	var failed error
 	for i, exporter := range exporters {
-		if err := errors.Join(errsBefore[i], errsAfter[i]); err != nil {
+		if err := cmp.Or(errsBefore[i], errsAfter[i]); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("failed to scrape the exporter of Pod %s/%s: %w",
 				exporter.pod.Namespace, exporter.pod.Name, err))
 			continue
@@ -215,7 +215,7 @@ func parse(from io.Reader) (scrape, error) {
 	}
 
 	if values["nginx_up"] != 1 {
-		return scrape{}, errors.New("nginx did not answer the exporter")
+		return scrape{}, errors.New("nginx does not answer the exporter (nginx_up 0). For the reason, look at the log of the Pod")
 	}
 
 	return scrape{time.Now(), values}, nil

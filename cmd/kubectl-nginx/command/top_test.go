@@ -52,7 +52,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%v requests per second after a restart", got)
 	}
 	for text, want := range map[string]string{
-		strings.Replace(metrics, "nginx_up 1", "nginx_up 0", 1): "nginx did not answer the exporter",
+		strings.Replace(metrics, "nginx_up 1", "nginx_up 0", 1): "nginx does not answer the exporter (nginx_up 0)",
 		"<html>":     "text format parsing error",
 		"nginx_up a": "text format parsing error",
 	} {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
-	"github.com/example/nginx-operator/internal/inputs"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/validation"
 )
 
@@ -88,9 +88,9 @@ func (r *Result) finish() {
 		r.check("the result is not valid yet, correct it: %v", problem)
 	}
 
-	names, indexes := map[string][]string{}, inputs.Indexes()
-	names["ConfigMap"] = indexes[inputs.ConfigMapIndex](r.Object)
-	names["Secret"] = indexes[inputs.SecretIndex](r.Object)
+	names, indexes := map[string][]string{}, resolve.Indexes()
+	names["ConfigMap"] = indexes[resolve.ConfigMapIndex](r.Object)
+	names["Secret"] = indexes[resolve.SecretIndex](r.Object)
 	names["ServiceAccount"] = []string{spec.ServiceAccountName}
 	if spec.Expose != nil && spec.Expose.Ingress != nil {
 		for _, host := range spec.Expose.Ingress.Hosts {

@@ -170,7 +170,7 @@ func (p *Planner) reconciler(
 			return nil, nil, err
 		}
 		if _, err := p.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-			missing[kind.Kind] = fmt.Sprintf("the cluster has no %s of %s", kind.Kind, kind.GroupVersion())
+			missing[kind.Kind] = fmt.Sprintf("no matches for kind %q in version %q", kind.Kind, kind.GroupVersion())
 		} else if err != nil {
 			return nil, nil, err
 		}

@@ -153,8 +153,8 @@ func TestRenderPlan(t *testing.T) {
 -  replicas: 1
 +  replicas: 2
   blocked by RolledBack: failed
-  spec.paused: the operator makes these changes after kubectl nginx resume
-  ~ Deployment web changes (not checked by the API server: you have no permission to write it)
+  spec.paused: the operator makes these changes after: kubectl nginx resume
+  ~ Deployment web changes (not checked by the API server: you cannot write it)
     -a
     +b
   - Ingress web is deleted

@@ -31,7 +31,7 @@ func (o *Object) render(out *strings.Builder, paint printer.Painter) {
 		out.WriteString(paint.Paint(printer.Red, "  blocked by "+printer.Line(blocker.Reason)) + ": " + printer.Line(blocker.Message) + "\n")
 	}
 	if o.Paused && len(o.Children) > 0 {
-		out.WriteString(paint.Paint(printer.Yellow, "  spec.paused: the operator makes these changes after kubectl nginx resume") + "\n")
+		out.WriteString(paint.Paint(printer.Yellow, "  spec.paused: the operator makes these changes after: kubectl nginx resume") + "\n")
 	}
 
 	for _, child := range o.Children {
@@ -54,7 +54,7 @@ func headline(change *Change, paint printer.Painter) string {
 	name := printer.Line(change.Kind + " " + change.Name)
 	suffix := ""
 	if change.Unchecked {
-		suffix = " (not checked by the API server: you have no permission to write it)"
+		suffix = " (not checked by the API server: you cannot write it)"
 	}
 
 	switch change.Action {

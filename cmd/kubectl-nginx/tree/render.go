@@ -101,6 +101,7 @@ func nodeOf(report Report, paint printer.Painter, now time.Time) node {
 	add("Children", children(report, paint, now))
 	add("Certificates", certificates(report, paint, now))
 	add("Revisions", revisions(report, paint, now))
+	add(paint.Paint(printer.Yellow, "Forbidden"), forbidden(report))
 	return root
 }
 
@@ -172,8 +173,11 @@ func children(report Report, paint printer.Painter, now time.Time) (nodes []node
 	pods := podNodes(report, paint, now)
 	for _, child := range report.Children {
 		state, patched := child.State, ""
-		if state == "missing" {
+		switch state {
+		case "missing":
 			state = paint.Paint(printer.Red, state)
+		case "unknown":
+			state = paint.Paint(printer.Yellow, state)
 		}
 		if slices.Contains(report.PatchedKinds, child.Kind) {
 			patched = "patched"
@@ -242,6 +246,28 @@ func revisions(report Report, paint printer.Painter, now time.Time) (nodes []nod
 		line := newNode(columns(revision.Name, words[revision.State], revision.Image, since))
 		nodes = append(nodes, line.withMessage("\n"+printer.Line(revision.Reason)+": ", revision.Message))
 	}
+	return nodes
+}
+
+// forbidden returns a line for each verb, and the remedy.
+func forbidden(report Report) (nodes []node) {
+	resources, verbs := map[string][]string{}, []string{}
+	for _, missing := range report.Forbidden {
+		if resources[missing.Verb] == nil {
+			verbs = append(verbs, missing.Verb)
+		}
+		if !slices.Contains(resources[missing.Verb], missing.Resource) {
+			resources[missing.Verb] = append(resources[missing.Verb], missing.Resource)
+		}
+	}
+
+	for _, verb := range verbs {
+		nodes = append(nodes, newNode(fmt.Sprintf("you cannot %s %s", verb, strings.Join(resources[verb], ", "))))
+	}
+	if len(nodes) > 0 {
+		nodes = append(nodes, newNode("remedy: ask for the ClusterRole view in the namespace "+report.Namespace))
+	}
+
 	return nodes
 }
 

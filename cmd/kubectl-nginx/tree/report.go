@@ -47,6 +47,27 @@ type Report struct {
 	Certificates []v1alpha2.Certificate `json:"certificates,omitempty"`
 	// Revisions are the stored revisions and the revisions that were rolled back, newest first.
 	Revisions []Revision `json:"revisions,omitempty"`
+	// Forbidden has the permissions that the user lacks. The report has no objects that need them.
+	Forbidden []Forbidden `json:"forbidden,omitempty"`
+}
+
+// Forbidden is a permission that the user lacks in the namespace of the instance.
+type Forbidden struct {
+	Verb string `json:"verb"`
+	// Resource has the API group, as in deployments.apps.
+	Resource string `json:"resource"`
+	// Message is the API server's error.
+	Message string `json:"message"`
+}
+
+// Details are the child objects and Pods of an instance.
+type Details struct {
+	// Children has the child objects that exist.
+	Children map[v1alpha2.RelatedObject]client.Object
+	// Unknown are the child objects that the user has no permission to read.
+	Unknown   []v1alpha2.RelatedObject
+	Pods      []corev1.Pod
+	Forbidden []Forbidden
 }
 
 // Replicas counts Pods.
@@ -119,7 +140,7 @@ func Of(object *v1alpha2.NginxOperator) Report {
 	for _, blocker := range status.BlockedBy {
 		remedy := reference.Remedy(blocker.Reason)
 		if blocker.Reason == v1alpha2.ReasonPaused {
-			remedy = "kubectl nginx resume " + object.Name
+			remedy = fmt.Sprintf("kubectl nginx resume %s -n %s", object.Name, object.Namespace)
 		}
 		report.BlockedBy = append(report.BlockedBy, Blocker{blocker, remedy})
 	}
@@ -127,22 +148,25 @@ func Of(object *v1alpha2.NginxOperator) Report {
 	return report
 }
 
-// WithDetails returns the report of an instance with its child objects, Pods, and revisions. A
-// child is nil if it does not exist.
-func WithDetails(
-	object *v1alpha2.NginxOperator, children map[v1alpha2.RelatedObject]client.Object, pods []corev1.Pod,
-) Report {
+// WithDetails returns the report of an instance with its child objects, Pods, and revisions.
+func WithDetails(object *v1alpha2.NginxOperator, details Details) Report {
 	report, current := Of(object), ""
+	report.Forbidden = details.Forbidden
 	for _, related := range object.Status.RelatedObjects {
-		report.Children = append(report.Children, Child{related, stateOf(children[related])})
-		if deployment, ok := children[related].(*appsv1.Deployment); ok {
+		state := "unknown"
+		if !slices.Contains(details.Unknown, related) {
+			state = stateOf(details.Children[related])
+		}
+
+		report.Children = append(report.Children, Child{related, state})
+		if deployment, ok := details.Children[related].(*appsv1.Deployment); ok {
 			report.Replicas.Desired = ptr.Deref(deployment.Spec.Replicas, 1)
 			current = deployment.Annotations[wellknown.AnnotationChange]
 		}
 	}
 
-	for i := range pods {
-		report.Pods = append(report.Pods, podOf(&pods[i]))
+	for i := range details.Pods {
+		report.Pods = append(report.Pods, podOf(&details.Pods[i]))
 	}
 
 	slices.SortFunc(report.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })

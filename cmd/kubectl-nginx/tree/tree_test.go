@@ -23,6 +23,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/test/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -109,7 +110,9 @@ func well() Report {
 	object.Status.Certificates = []v1alpha2.Certificate{
 		{SecretName: "cert", NotAfter: metav1.NewTime(now.Add(62 * 24 * time.Hour)), DNSNames: []string{"a.example.com"}, Issuer: "A CA"},
 	}
-	return WithDetails(object, liveChildren(), []corev1.Pod{pod("web-b", running(2)), pod("web-a", running(0))})
+	return WithDetails(object, Details{
+		Children: liveChildren(), Pods: []corev1.Pod{pod("web-b", running(2)), pod("web-a", running(0))},
+	})
 }
 
 func rolledBack() Report {
@@ -133,10 +136,22 @@ func rolledBack() Report {
 		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
 	}})
 	homeless.Spec.NodeName = ""
+	starting := pod("web-f", corev1.PodStatus{Phase: corev1.PodRunning})
 	children := liveChildren()
 	delete(children, related("v1", "Service", "web"))
 	children[related("apps/v1", "Deployment", "web")].SetAnnotations(map[string]string{wellknown.AnnotationChange: "3333333333"})
-	return WithDetails(object, children, []corev1.Pod{crashing, ending, homeless})
+	return WithDetails(object, Details{Children: children, Pods: []corev1.Pod{crashing, ending, homeless, starting}})
+}
+
+// ofEditor returns the report for a user of the editor role, which has only NginxOperators.
+func ofEditor() Report {
+	object := instance()
+	details := Details{Unknown: object.Status.RelatedObjects}
+	for _, resource := range []string{"configmaps", "services", "deployments.apps"} {
+		details.Forbidden = append(details.Forbidden, Forbidden{Verb: "get", Resource: resource})
+	}
+	details.Forbidden = append(details.Forbidden, Forbidden{Verb: "get", Resource: "services"}, Forbidden{Verb: "list", Resource: "pods"})
+	return WithDetails(object, details)
 }
 
 func pausedAndExpired() Report {
@@ -148,6 +163,13 @@ func pausedAndExpired() Report {
 	return Of(object)
 }
 
+// TestMessages verifies that a golden file has each message of this package.
+func TestMessages(t *testing.T) {
+	golden.Messages(t, map[string]string{
+		"at an unknown time": "needs an object without a time, which the API server sets",
+	}, "testdata/well.txt", "testdata/rolled-back.txt", "testdata/paused.txt", "testdata/new.txt", "testdata/editor.txt")
+}
+
 // TestRender verifies the trees, of which the documentation shows the healthy one.
 func TestRender(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/guide/kubectl-nginx.md")
@@ -155,7 +177,7 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, report := range map[string]Report{
-		"well": well(), "rolled-back": rolledBack(), "paused": pausedAndExpired(),
+		"well": well(), "rolled-back": rolledBack(), "paused": pausedAndExpired(), "editor": ofEditor(),
 		"new": Of(&v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,13 +119,13 @@ func (m *migration) flip(t *testing.T, between ...func()) map[string]map[string]
 }
 
 // storeAsDocumented makes the API server store v1alpha2, with the command from
-// docs/troubleshooting.md.
+// docs/troubleshooting/operator.md.
 func (m *migration) storeAsDocumented(t *testing.T) {
 	t.Helper()
-	page := harness.Must1(os.ReadFile("../../../docs/troubleshooting.md"))(t)
+	page := harness.Must1(os.ReadFile("../../../docs/troubleshooting/operator.md"))(t)
 	command := regexp.MustCompile(`(?s)kubectl patch crd nginxoperators\.operator\.example\.com .*?\]'`).Find(page)
 	if command == nil {
-		t.Fatal("docs/troubleshooting.md has no such command")
+		t.Fatal("docs/troubleshooting/operator.md has no such command")
 	}
 	shell := exec.CommandContext(t.Context(), "bash", "-c", string(command)) //nolint:gosec // the documentation is the project's own
 	shell.Env = append(os.Environ(), "KUBECONFIG="+m.AdminKubeconfig, "PATH="+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))

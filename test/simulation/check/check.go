@@ -62,7 +62,7 @@ type Certificate struct {
 	Written time.Time
 }
 
-// Fleet is the OperatorCondition about the rollout of a release.
+// Fleet is the OperatorCondition about the fleet rollout.
 type Fleet struct{ Reason, Message string }
 
 func (s *State) deployment(name string) *appsv1.Deployment {

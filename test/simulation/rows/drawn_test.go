@@ -24,9 +24,9 @@ var core = [][]string{
 	{"pkg/apply"},
 	{"internal/status"},
 	{"internal/health"},
-	{"internal/operand", "internal/bridge"},
+	{"internal/operand", "internal/endpointslice"},
 	{"internal/fleet"},
-	{"internal/inputs", "internal/revision", "internal/change"},
+	{"internal/resolve", "internal/revision", "internal/change"},
 	{"internal/live", "controllers/nginxoperator"},
 }
 

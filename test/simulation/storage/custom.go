@@ -53,7 +53,7 @@ var schemaOf = sync.OnceValues(func() (*custom, error) {
 	return nil, fmt.Errorf("the CRD has no version %s", NginxOperators.Version)
 })
 
-// completeCustom prunes unknown fields of a NginxOperator, adds defaults, and validates it,
+// completeCustom prunes unknown fields of an NginxOperator, adds defaults, and validates it,
 // including the CEL rules.
 func completeCustom(key Key, before, object map[string]any) error {
 	schema, err := schemaOf()

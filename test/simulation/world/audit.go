@@ -42,46 +42,6 @@ func newAudit() audit {
 	}
 }
 
-// audited is an instance. Its Pods are in the form of check.TemplatePods.
-type audited struct {
-	spec        *v1alpha2.NginxOperatorSpec
-	pausedSince time.Time
-	// declared has the Pods of all specs, served the Pods that were complete, and known those since
-	// the status was lost.
-	declared, served, known map[string]bool
-	// failed has the Pods that failed, unless they served later.
-	failed map[string]bool
-	// failures are the failed revisions of the status.
-	failures map[string]bool
-
-	// template is the Pod template of the Deployment, and pods its Pods. They stay if the
-	// Deployment is deleted.
-	template, pods string
-	stalls         bool
-	// troubled is true if Pods of the template failed since it was written, and complete is the
-	// time at which all of them became available, or zero.
-	troubled bool
-	complete time.Time
-
-	// specs are the specs of the instance, and entrance is that of its children.
-	specs    []spoken
-	entrance map[*storage.Resource]string
-	// backend is the number that the Ingress references.
-	backend int32
-
-	service *corev1.Service
-	slices  map[string]*discoveryv1.EndpointSlice
-	// reached has the ready endpoints of each number of the Service.
-	reached map[int32][]string
-}
-
-func newAudited() *audited {
-	return &audited{
-		declared: map[string]bool{}, served: map[string]bool{}, known: map[string]bool{}, failed: map[string]bool{},
-		slices: map[string]*discoveryv1.EndpointSlice{}, entrance: map[*storage.Resource]string{},
-	}
-}
-
 // follow makes the audit follow all writes until now.
 func (w *World) follow() {
 	for _, version := range w.Store.Since(w.audit.seen) {
@@ -179,14 +139,15 @@ func (a *audit) declare(one *audited, version *storage.Version) {
 	case one.pausedSince.IsZero():
 		one.pausedSince = a.at
 	}
-	if len(instance.Status.Conditions) == 0 {
+	wasLost := one.lost
+	if one.lost = len(instance.Status.Conditions) == 0; one.lost {
 		one.known = map[string]bool{}
 	}
 
 	// With a lost status, a change that failed before is reported while other Pods serve.
 	declared := check.DeclaredPods(one.spec)
 	one.declared[declared] = true
-	isOlder := one.pods != declared && one.failed[declared]
+	isOlder := one.pods != declared && one.failed[declared] || wasLost && one.hasBroken(declared)
 	failures := map[string]bool{}
 	for _, failed := range instance.Status.FailedRevisions {
 		text := fmt.Sprint(failed.Revision, failed.Attempts)
@@ -234,6 +195,7 @@ func (a *audit) progress(one *audited, d *appsv1.Deployment, pods string) {
 	if isComplete || *d.Spec.Replicas == 0 {
 		one.served[pods], one.known[pods] = true, true
 		delete(one.failed, pods)
+		delete(one.broken, one.template)
 	}
 	if isComplete && *d.Spec.Replicas > 0 && one.complete.IsZero() && one.pausedSince.IsZero() {
 		one.complete = a.at
@@ -270,9 +232,6 @@ func (a *audit) isOf(one *audited, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && a.sets[owner.UID] == one.template
 }
-
-// fail records that Pods of the template of the Deployment failed.
-func (one *audited) fail() { one.troubled, one.failed[one.pods] = true, true }
 
 // mount follows what a Pod or a ReplicaSet mounts.
 func (a *audit) mount(version *storage.Version, pod *corev1.PodSpec) {

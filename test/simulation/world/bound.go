@@ -12,7 +12,7 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// fleetMember is the state of an instance in the rollout of a release.
+// fleetMember is the state of an instance in the fleet rollout.
 type fleetMember struct {
 	image string
 	// asked is true if a change other than a release requested a new Pod template since its last

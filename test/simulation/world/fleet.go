@@ -12,7 +12,7 @@ import (
 	"github.com/example/nginx-operator/test/simulation/check"
 )
 
-// fleetReport stores the last OperatorCondition about the rollout of a release.
+// fleetReport stores the last OperatorCondition about the fleet rollout.
 type fleetReport struct{ last atomic.Pointer[check.Fleet] }
 
 func (f *fleetReport) set(_ context.Context, _ metav1.ConditionStatus, reason, message string) error {

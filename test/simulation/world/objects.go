@@ -53,7 +53,7 @@ func list[T any, P storage.Typed[T]](w *World, of *storage.Resource) []P {
 	return out
 }
 
-// Instance returns a NginxOperator, which must exist.
+// Instance returns an NginxOperator, which must exist.
 func (w *World) Instance(name string) *v1alpha2.NginxOperator {
 	out, found := Get[v1alpha2.NginxOperator](w, storage.NginxOperators, name)
 	if !found {
@@ -86,7 +86,7 @@ func (w *World) Write(object client.Object) error {
 	return w.Create(object)
 }
 
-// noteInput counts a user's write of an object other than a NginxOperator.
+// noteInput counts a user's write of an object other than an NginxOperator.
 func (w *World) noteInput(of *storage.Resource) {
 	if of != storage.NginxOperators {
 		w.Inputs++

@@ -27,10 +27,10 @@ import (
 
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/fleet"
-	"github.com/example/nginx-operator/internal/inputs"
 	"github.com/example/nginx-operator/internal/metrics"
 	"github.com/example/nginx-operator/internal/objectcache"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/scheme"
 	"github.com/example/nginx-operator/pkg/manager"
 	"github.com/example/nginx-operator/pkg/reference"
@@ -104,7 +104,7 @@ func start(release Release, view int64, listDelay time.Duration, log *eventLog) 
 // newManager returns a manager with the controller, set up like in main.
 func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 	cfg := storage.Config(&storage.Transport{Handle: p.handle})
-	newInformer, err := objectcache.Informers(cfg, inputs.Indexes(), nil)
+	newInformer, err := objectcache.Informers(cfg, resolve.Indexes(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func Post(ctx context.Context, dial Dial, url string, body io.Reader, size int64
 	return Send(dial, request)
 }
 
-// Review returns the AdmissionReview of the creation of a NginxOperator with a spec (JSON), in the
+// Review returns the AdmissionReview of the creation of an NginxOperator with a spec (JSON), in the
 // name of a user.
 func Review(namespace, user, spec string) string {
 	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"CREATE",`+

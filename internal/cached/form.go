@@ -1,0 +1,128 @@
+package cached
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/example/nginx-operator/internal/wellknown"
+)
+
+// The cache has the ports of a Pod, and the ports and the ConfigMaps of a ReplicaSet, in its
+// annotations: a container and a volume take a kilobyte with nothing but a name. The names of the
+// annotations are random, so no client can forge them.
+var (
+	annotationPorts  = "internal.operator.example.com/ports-" + rand.String(20)
+	annotationMounts = "internal.operator.example.com/mounts-" + rand.String(20)
+)
+
+const (
+	// MaxPorts is the maximum number of ports of an object in the cache. An instance has up to 33
+	// ports, and during a rollout those of two declarations.
+	MaxPorts = 66
+	// maxMounts is the maximum number of ConfigMaps. A spec has at most 256, in 16 volumes with 16
+	// sources each, and the operator adds up to three.
+	maxMounts = 320
+)
+
+// ServingPorts returns the names and numbers of the ports of the nginx container in a Pod or Pod
+// template, or nil if there are none.
+func ServingPorts(annotations map[string]string, spec *corev1.PodSpec) []corev1.ContainerPort {
+	var ports []corev1.ContainerPort
+	for pair := range strings.FieldsSeq(annotations[annotationPorts]) {
+		name, text, _ := strings.Cut(pair, "=")
+		if number, err := strconv.ParseInt(text, 10, 32); err == nil {
+			ports = append(ports, corev1.ContainerPort{Name: name, ContainerPort: int32(number)})
+		}
+	}
+
+	at := slices.IndexFunc(spec.Containers, func(container corev1.Container) bool { return container.Name == wellknown.OperandContainer })
+	if at < 0 {
+		return ports
+	}
+	for _, port := range spec.Containers[at].Ports {
+		ports = append(ports, corev1.ContainerPort{Name: port.Name, ContainerPort: port.ContainerPort})
+	}
+	return ports
+}
+
+// KeepPorts adds the ports of the nginx container to the metadata of the form in the cache, with the
+// annotation of the Pod or the template that has their numbers in the Service.
+func KeepPorts(form *metav1.ObjectMeta, annotations map[string]string, spec *corev1.PodSpec) {
+	ports := ServingPorts(annotations, spec)
+	var pairs []string
+	for _, port := range ports[:min(len(ports), MaxPorts)] {
+		pairs = append(pairs, port.Name+"="+strconv.Itoa(int(port.ContainerPort)))
+	}
+	if len(pairs) > 0 {
+		metav1.SetMetaDataAnnotation(form, annotationPorts, strings.Join(pairs, " "))
+	}
+
+	if numbers, exists := annotations[wellknown.AnnotationServicePorts]; exists && len(numbers) <= wellknown.MaxServicePorts {
+		metav1.SetMetaDataAnnotation(form, wellknown.AnnotationServicePorts, numbers)
+	}
+}
+
+// TemplateOf returns the Pod template of a ReplicaSet. In the cache, the ReplicaSet has the
+// annotations of its template.
+func TemplateOf(replicaSet *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
+	_, hasPorts := replicaSet.Annotations[annotationPorts]
+	_, hasMounts := replicaSet.Annotations[annotationMounts]
+	if !hasPorts && !hasMounts {
+		return &replicaSet.Spec.Template
+	}
+	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: replicaSet.Annotations}}
+}
+
+// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount,
+// including ConfigMaps in projected volumes.
+func MountedConfigMaps(template *corev1.PodTemplateSpec) []string {
+	names := strings.Fields(template.Annotations[annotationMounts])
+	for i := range template.Spec.Volumes {
+		names = append(names, mountedBy(&template.Spec.Volumes[i])...)
+	}
+	return names
+}
+
+// KeepMounts adds the names of the mounted ConfigMaps to the metadata of the form in the cache. The
+// ConfigMaps of the operator are first, so the bound never drops one, which the operator would then
+// delete.
+func KeepMounts(form *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
+	names := strings.Fields(template.Annotations[annotationMounts])
+	for _, own := range []bool{true, false} {
+		for i := range template.Spec.Volumes {
+			if volume := &template.Spec.Volumes[i]; IsOwnVolume(volume.Name) == own && len(names) < maxMounts {
+				names = append(names, mountedBy(volume)...)
+			}
+		}
+	}
+
+	names = slices.DeleteFunc(names, func(name string) bool { return len(name) > validation.DNS1123SubdomainMaxLength })
+	if len(names) > 0 {
+		metav1.SetMetaDataAnnotation(form, annotationMounts, strings.Join(names[:min(len(names), maxMounts)], " "))
+	}
+}
+
+// mountedBy returns the names of the ConfigMaps of a volume.
+func mountedBy(volume *corev1.Volume) []string {
+	if volume.ConfigMap != nil {
+		return []string{volume.ConfigMap.Name}
+	}
+	if volume.Projected == nil {
+		return nil
+	}
+
+	var names []string
+	for _, source := range volume.Projected.Sources {
+		if source.ConfigMap != nil {
+			names = append(names, source.ConfigMap.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,115 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/operand"
+)
+
+// ReadFiles returns a function that reads the files of resolved inputs. Files that an earlier
+// reconcile read are read again, because only their hash is remembered. The function returns a
+// conflict if they have changed since.
+func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) func(context.Context) (operand.Files, error) {
+	return func(ctx context.Context) (operand.Files, error) {
+		files := operand.Files{Config: in.Config.Files}
+		if files.Config == nil {
+			source, servers, err := r.readServers(ctx, object)
+			if err != nil {
+				return files, err
+			}
+
+			rendered, _ := r.render(object, servers)
+			if err := sameHash(source, rendered.Hash, in.Config.Hash); err != nil {
+				return files, err
+			}
+
+			files.Config = rendered.Files
+		}
+
+		if in.Content != nil {
+			content := *in.Content
+			if content.Text == nil && content.Binary == nil {
+				source, err := r.readConfigMap(ctx, object, object.Spec.Content.ConfigMapRef.Name)
+				if err != nil {
+					return files, err
+				}
+
+				content = operand.NewContent(source)
+				if err := sameHash(source, content.Hash, in.Content.Hash); err != nil {
+					return files, err
+				}
+			}
+			files.Text, files.Binary = content.Text, content.Binary
+		}
+
+		if in.Files == nil {
+			return files, nil
+		}
+
+		declared, err := r.readDeclaredFiles(ctx, object, in)
+		files.FileText, files.FileBinary = declared.Text, declared.Binary
+		return files, err
+	}
+}
+
+// readDeclaredFiles reads the files of spec.files from ConfigMaps. It returns a conflict if they
+// have changed since their hash was computed.
+func (r Resolver) readDeclaredFiles(
+	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
+) (operand.Content, error) {
+	texts := map[string][]byte{}
+	var source *corev1.ConfigMap
+	for _, file := range object.Spec.Files {
+		if file.ConfigMapRef == nil {
+			continue
+		}
+
+		var err error
+		if source, err = r.readConfigMap(ctx, object, file.ConfigMapRef.Name); err != nil {
+			return operand.Content{}, err
+		}
+
+		texts[file.Path], _ = operand.KeyOf(source, file.ConfigMapRef.Key)
+	}
+
+	files := operand.NewDeclaredFiles(texts)
+	return files, sameHash(source, files.Hash, in.Files.Hash)
+}
+
+// readServers reads the server blocks of a ConfigMap.
+func (r Resolver) readServers(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.ConfigMap, string, error) {
+	ref := object.Spec.Config.ConfigMapRef
+	source, err := r.readConfigMap(ctx, object, ref.Name)
+	return source, source.Data[defaults.ConfigKey(ref)], err
+}
+
+// readConfigMap reads a ConfigMap. It returns a conflict if the ConfigMap no longer exists.
+func (r Resolver) readConfigMap(ctx context.Context, object *v1alpha2.NginxOperator, name string) (*corev1.ConfigMap, error) {
+	source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
+	exists, err := r.ConfigMaps.Read(ctx, source)
+	if err == nil && !exists {
+		err = changedSince(source)
+	}
+	return source, err
+}
+
+// sameHash returns a conflict if two hashes differ.
+func sameHash(source *corev1.ConfigMap, current, remembered string) error {
+	if current != remembered {
+		return changedSince(source)
+	}
+	return nil
+}
+
+// changedSince returns the conflict for content that has changed since its hash was computed. The
+// reconcile is repeated.
+func changedSince(source *corev1.ConfigMap) error {
+	cause := errors.New("it has changed since its hash was computed, so the reconcile is repeated")
+	return apierrors.NewConflict(corev1.Resource("configmaps"), source.Name, cause)
+}

@@ -1,0 +1,390 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/failure"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/wellknown"
+	"github.com/example/nginx-operator/pkg/reference"
+	"github.com/example/nginx-operator/test/golden"
+)
+
+// newResolver returns a Resolver that knows these ConfigMaps and Secrets, and a function that
+// returns the number of reads. The Resolver calls read for each object that it reads.
+func newResolver(t *testing.T, read func(client.Object) error, objects ...client.Object) (Resolver, func() int) {
+	t.Helper()
+	reads := 0
+	reader := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+			reads++
+			if err := c.Get(ctx, key, object, opts...); err != nil {
+				return err
+			}
+			return read(object)
+		},
+	}).Build()
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	follow := func(kind, resource string) *reference.Tracker {
+		var known []runtime.Object
+		for _, object := range objects {
+			if _, isSecret := object.(*corev1.Secret); isSecret == (kind == "Secret") {
+				partial := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind}}
+				partial.Namespace, partial.Name, partial.ResourceVersion = object.GetNamespace(), object.GetName(), "999"
+				known = append(known, partial)
+			}
+		}
+		cluster := metadatafake.NewSimpleMetadataClient(scheme, known...)
+		tracker := reference.NewTracker(cluster, corev1.SchemeGroupVersion.WithResource(resource), reader, nil)
+		source := tracker.Source(func(context.Context, types.NamespacedName) []reconcile.Request { return nil }, func(context.Context) {})
+		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		if err := source.Start(t.Context(), queue); err != nil {
+			t.Fatal(err)
+		}
+		tracker.Await(t.Context())
+		return tracker
+	}
+	r := Resolver{
+		Release:    operand.Release{Image: fixture.Image},
+		ConfigMaps: follow("ConfigMap", "configmaps"), Secrets: follow("Secret", "secrets"),
+	}
+	return r, func() int { return reads }
+}
+
+func asRead(client.Object) error { return nil }
+
+func newConfigMap(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: data}
+}
+
+func newSecret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Type: corev1.SecretTypeTLS, Data: data}
+}
+
+// newCertificate returns the data of a Secret of type kubernetes.io/tls.
+func newCertificate(t *testing.T) map[string][]byte {
+	t.Helper()
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("web.example.com", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}
+}
+
+const goodConfig = "server {\n    listen 8080;\n    return 200;\n}\n"
+
+func configFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Config = &v1alpha2.Config{ConfigMapRef: &v1alpha2.ConfigMapKeyReference{Name: "servers", Key: key}}
+	}
+}
+
+func fileFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Files = []v1alpha2.File{{Path: "a", ConfigMapRef: &v1alpha2.FileReference{Name: "servers", Key: key}}}
+	}
+}
+
+func secretFileFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Files = append(s.Files, v1alpha2.File{Path: "b", SecretRef: &v1alpha2.SecretFileReference{Name: "robot", Key: key}})
+	}
+}
+
+func contentFrom(name string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: name}}
+	}
+}
+
+func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		for _, name := range names {
+			s.TLS = append(s.TLS, v1alpha2.TLS{SecretName: name})
+		}
+	}
+}
+
+// TestBlockers verifies that blockers are in the order of the fields, and that each has the field,
+// the object, the problem, and the remedy (testdata/messages.txt). The second reconcile reads
+// nothing.
+func TestBlockers(t *testing.T) {
+	type changes = []func(*v1alpha2.NginxOperatorSpec)
+	good, other := newCertificate(t), newCertificate(t)
+	servers := func(text string) []client.Object {
+		return []client.Object{newConfigMap("servers", map[string]string{"nginx.conf": text})}
+	}
+	shop := func(certificate, key []byte) []client.Object {
+		return []client.Object{newSecret("shop-tls", map[string][]byte{"tls.crt": certificate, "tls.key": key})}
+	}
+	opaque, half := newSecret("shop-tls", good), newSecret("shop-tls", map[string][]byte{"tls.crt": good["tls.crt"]})
+	opaque.Type = corev1.SecretTypeOpaque
+	token := newSecret("robot", nil)
+	token.Type = corev1.SecretTypeServiceAccountToken
+	damaged := func(o *v1alpha2.NginxOperator) {
+		o.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
+	}
+
+	cases := map[string]fixture.Case{}
+	for name, test := range map[string]struct {
+		change  changes
+		objects []client.Object
+		object  func(*v1alpha2.NginxOperator)
+		valid   bool
+	}{
+		"nothing named": {valid: true},
+		"all is there": {
+			change:  changes{configFrom(""), contentFrom("pages"), certificateFrom("shop-tls")},
+			objects: append(servers(goodConfig), newConfigMap("pages", nil), newSecret("shop-tls", good)), valid: true,
+		},
+		"nothing is there": {
+			change: changes{certificateFrom("a", "b"), contentFrom("pages"), configFrom(""), fileFrom("a"), secretFileFrom("b")},
+		},
+		"objects of the other kind": {
+			change: changes{certificateFrom("servers"), contentFrom("shop-tls")}, objects: append(servers(""), opaque),
+		},
+		"no such key":             {change: changes{configFrom("web.conf"), fileFrom("a.conf")}, objects: servers(goodConfig)},
+		"no such key in a Secret": {change: changes{secretFileFrom("a")}, objects: []client.Object{newSecret("robot", nil)}},
+		// The spec has an error for a mask, so the missing key is not reported.
+		"a mask":                   {change: changes{configFrom("*.conf"), fileFrom("*")}, objects: servers(goodConfig)},
+		"an empty configuration":   {change: changes{configFrom("")}, objects: servers("")},
+		"a Secret of another type": {change: changes{certificateFrom("shop-tls")}, objects: []client.Object{opaque}},
+		"a Secret without a key":   {change: changes{certificateFrom("shop-tls")}, objects: []client.Object{half}},
+		"a certificate of another key": {
+			change: changes{certificateFrom("shop-tls")}, objects: shop(good["tls.crt"], other["tls.key"]),
+		},
+		"a certificate that is none": {change: changes{certificateFrom("shop-tls")}, objects: shop([]byte("none"), good["tls.key"])},
+		"a ServiceAccount token":     {change: changes{secretFileFrom("token")}, objects: []client.Object{token}},
+		"large files": {
+			change: changes{fileFrom("large")}, objects: []client.Object{
+				newConfigMap("servers", map[string]string{"large": strings.Repeat("a", nginxconf.MaxBytes+1)}),
+			},
+		},
+		"a damaged annotation": {object: damaged},
+		"a patch of a protected field": {change: changes{func(s *v1alpha2.NginxOperatorSpec) {
+			s.Patches = []v1alpha2.Patch{{Target: v1alpha2.PatchTarget{Kind: "Deployment"}, Patch: "spec: {replicas: 3}"}}
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, reads := newResolver(t, asRead, test.objects...)
+			object := fixture.NewObject(test.change...)
+			if test.object != nil {
+				test.object(object)
+			}
+			_, blockers, err := r.Resolve(t.Context(), object, nil)
+			if err != nil || (len(blockers) == 0) != test.valid {
+				t.Fatalf("blockers %v, %v", blockers, err)
+			}
+			if !test.valid {
+				cases[name] = caseOf(t, object, test.objects, blockers...)
+			}
+
+			first := reads()
+			if _, _, err := r.Resolve(t.Context(), object, nil); err != nil || reads() != first {
+				t.Errorf("the first reconcile read %d objects, the second %d more, %v", first, reads()-first, err)
+			}
+		})
+	}
+
+	maps.Copy(cases, unusableCases(t, opaque))
+	fixture.GoldenCases(t, "messages.txt", cases)
+}
+
+// unusableCases returns cases of running Pods whose objects are missing or unusable.
+func unusableCases(t *testing.T, opaque *corev1.Secret) map[string]fixture.Case {
+	t.Helper()
+	cases := map[string]fixture.Case{}
+	object := fixture.NewObject()
+	template := fixture.NewDeployment(1).Spec.Template
+	template.Spec.Volumes = []corev1.Volume{
+		{Name: "tls-0", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "shop-tls"}}},
+		{Name: "pages", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "pages"},
+		}}},
+	}
+	for name, objects := range map[string][]client.Object{
+		"running Pods whose objects are missing": nil, "running Pods with a Secret of another type": {opaque, newConfigMap("pages", nil)},
+	} {
+		r, _ := newResolver(t, asRead, objects...)
+		unusable, err := r.Unusable(t.Context(), object, &template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var blockers []failure.Failure
+		for _, needed := range unusable {
+			blockers = append(blockers, needed.Failure)
+		}
+		entry := caseOf(t, object, objects, blockers...)
+		entry.Input = "# The Pods mount Secret shop-tls and ConfigMap pages.\n" + entry.Input
+		cases[name] = entry
+	}
+	return cases
+}
+
+// caseOf returns a case of the golden file: the spec, the existing objects, and the blockers.
+func caseOf(t *testing.T, object *v1alpha2.NginxOperator, objects []client.Object, blockers ...failure.Failure) fixture.Case {
+	t.Helper()
+	spec := object.Spec.DeepCopy()
+	spec.Replicas = nil
+	raw, err := yaml.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := fixture.Case{Input: strings.TrimPrefix(string(raw), "{}\n")}
+	for key, value := range object.Annotations {
+		entry.Input += fmt.Sprintf("# metadata.annotations[%s]: %q\n", key, value)
+	}
+	for _, existing := range objects {
+		switch existing := existing.(type) {
+		case *corev1.ConfigMap:
+			entry.Input += fmt.Sprintf("# ConfigMap %s has the keys %q\n", existing.Name, slices.Sorted(maps.Keys(existing.Data)))
+		case *corev1.Secret:
+			keys := slices.Sorted(maps.Keys(existing.Data))
+			entry.Input += fmt.Sprintf("# Secret %s of type %s has the keys %q\n", existing.Name, existing.Type, keys)
+		}
+	}
+	for _, blocker := range blockers {
+		entry.Messages = append(entry.Messages, blocker.Reason+" "+blocker.Message)
+	}
+	return entry
+}
+
+// TestConfigurationInConfigMap verifies that an error in a configuration has the field, the
+// ConfigMap, and the line. internal/nginxconf has its messages.
+func TestConfigurationInConfigMap(t *testing.T) {
+	r, _ := newResolver(t, asRead, newConfigMap("servers", map[string]string{"nginx.conf": "server {\n    listen 8080;\n    lissten 1;\n}\n"}))
+	_, blockers, err := r.Resolve(t.Context(), fixture.NewObject(configFrom("")), nil)
+	const want = `spec.config.configMapRef: ConfigMap "servers", key "nginx.conf": line 3: `
+	if err != nil || len(blockers) != 1 || blockers[0].Reason != v1alpha2.ReasonInvalidConfiguration ||
+		!strings.HasPrefix(blockers[0].Message, want) {
+		t.Errorf("want %q, got %v, %v", want, blockers, err)
+	}
+}
+
+// TestMessages verifies that each message is in the golden file.
+func TestMessages(t *testing.T) {
+	golden.Messages(t, map[string]string{
+		"failed to encode spec: …": "every spec can be encoded",
+		"it has changed since its hash was computed, so the reconcile is repeated": "the reason of a conflict, which is only logged",
+		"Failed to list the NginxOperators that reference an object":               "a message of the log",
+	}, "testdata/messages.txt")
+}
+
+// TestSpecBlockers verifies that a spec that cannot be read completely is blocked, and that a spec
+// with refused values is blocked by these alone. No configuration is rendered from either.
+func TestSpecBlockers(t *testing.T) {
+	r, _ := newResolver(t, asRead, newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
+	refused := failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: "spec.replicas: Invalid value"}
+	object := fixture.NewObject(configFrom(""), func(s *v1alpha2.NginxOperatorSpec) { s.Image = ":" })
+	object.Annotations = map[string]string{wellknown.AnnotationV1alpha2Unreadable: "{"}
+	in, blockers, err := r.Resolve(t.Context(), object, []failure.Failure{refused})
+	if err != nil || len(blockers) != 2 || blockers[1] != refused || in.Config.Hash != "" {
+		t.Errorf("hash %q, blockers %v, %v", in.Config.Hash, blockers, err)
+	}
+
+	object.Annotations, object.Spec.Image = nil, ""
+	if in, blockers, err := r.Resolve(t.Context(), object, nil); err != nil || len(blockers) != 0 || in.Config.Hash == "" {
+		t.Errorf("hash %q, blockers %v, %v", in.Config.Hash, blockers, err)
+	}
+}
+
+// TestResolveFailsToRead verifies that a failed read is returned as an error, and is not a blocker.
+func TestResolveFailsToRead(t *testing.T) {
+	down := errors.New("connection refused")
+	for name, change := range map[string]func(*v1alpha2.NginxOperatorSpec){
+		"config": configFrom(""), "content": contentFrom("servers"), "tls": certificateFrom("servers"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := newResolver(t, func(client.Object) error { return down }, newConfigMap("servers", nil), newSecret("servers", nil))
+			_, blockers, err := r.Resolve(t.Context(), fixture.NewObject(change), nil)
+			if !errors.Is(err, down) || len(blockers) != 0 {
+				t.Errorf("error %v, blockers %v", err, blockers)
+			}
+		})
+	}
+}
+
+// TestResolveRemembersConclusions verifies that the second reconcile reads nothing and has the same
+// hashes. Only the creation of a ConfigMap reads the data again.
+func TestResolveRemembersConclusions(t *testing.T) {
+	r, reads := newResolver(t, func(object client.Object) error { object.SetResourceVersion("999"); return nil },
+		newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}),
+		newConfigMap("pages", map[string]string{"a": "b"}),
+		newSecret("shop-tls", newCertificate(t)))
+	object := fixture.NewObject(configFrom(""), contentFrom("pages"), certificateFrom("shop-tls"))
+	first, _, err := r.Resolve(t.Context(), object, nil)
+	if err != nil || reads() != 3 {
+		t.Fatalf("%d reads, %v", reads(), err)
+	}
+	second, _, err := r.Resolve(t.Context(), object, nil)
+	if err != nil || reads() != 3 {
+		t.Fatalf("the second reconcile read %d objects, %v", reads()-3, err)
+	}
+	if second.Config.Files != nil || second.Content.Text != nil {
+		t.Error("content is kept in memory")
+	}
+	if first.CertificatesHash == "" || first.CertificatesHash != second.CertificatesHash {
+		t.Errorf("certificates %q and %q", first.CertificatesHash, second.CertificatesHash)
+	}
+	files, err := r.ReadFiles(object, second)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := operand.Files{Config: first.Config.Files, Text: first.Content.Text, Binary: first.Content.Binary}
+	if diff := gocmp.Diff(want, files); diff != "" || len(files.Config) == 0 || len(files.Text) == 0 {
+		t.Errorf("files that are read again (-first +second):\n%s", diff)
+	}
+}
+
+// TestReadFilesRefusesOtherContent verifies that content that changed after its hash was computed
+// is not returned for that hash.
+func TestReadFilesRefusesOtherContent(t *testing.T) {
+	version := "999"
+	changed := func(object client.Object) error {
+		if configMap, ok := object.(*corev1.ConfigMap); ok && version != "999" {
+			configMap.Data["nginx.conf"] += "# changed\n"
+		}
+		object.SetResourceVersion(version)
+		return nil
+	}
+	r, _ := newResolver(t, changed, newConfigMap("servers", map[string]string{"nginx.conf": goodConfig}))
+	object := fixture.NewObject(configFrom(""), contentFrom("servers"))
+	if _, _, err := r.Resolve(t.Context(), object, nil); err != nil {
+		t.Fatal(err)
+	}
+	in, _, err := r.Resolve(t.Context(), object, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version = "1000"
+	if files, err := r.ReadFiles(object, in)(t.Context()); !apierrors.IsConflict(err) {
+		t.Errorf("read %v, %v", files, err)
+	}
+}
