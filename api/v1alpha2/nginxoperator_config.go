@@ -66,6 +66,29 @@ type Nginx struct {
 	// directive in config takes precedence. Defaults to true.
 	// +optional
 	AccessLog *bool `json:"accessLog,omitempty"`
+
+	// main has directives of nginx's main context, for example worker_rlimit_nofile, up to 16 KiB.
+	// Directives that the operator sets, and blocks, are rejected.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Main string `json:"main,omitempty"`
+
+	// events has directives of nginx's events context, for example multi_accept, up to 16 KiB.
+	// Directives that the operator sets are rejected.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Events string `json:"events,omitempty"`
+
+	// modules are dynamic modules of the image to load, at most 16, in this order (load_module).
+	// Each is the name of a file in nginx's directory of modules without ".so", for example
+	// ngx_http_js_module.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=100
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9_]+$')",message="a module is the name of its file without .so, of lower-case letters, digits, and underscores; write for example ngx_http_js_module"
+	Modules []string `json:"modules,omitempty"`
 }
 
 // Content is the source of static files.
