@@ -143,6 +143,9 @@ func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 		WorkerConnections: ptr.To(ptr.Deref(declared.WorkerConnections, v1alpha2.DefaultWorkerConnections)),
 		ErrorLogLevel:     cmp.Or(declared.ErrorLogLevel, v1alpha2.DefaultErrorLogLevel),
 		AccessLog:         ptr.To(ptr.Deref(declared.AccessLog, true)),
+		Main:              declared.Main,
+		Events:            declared.Events,
+		Modules:           declared.Modules,
 	}
 }
 

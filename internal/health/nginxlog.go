@@ -21,17 +21,35 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 		return nil
 	}
 
-	message, final := "nginx refuses its configuration: "+verdict, refusedText.MatchString(verdict)
+	refusal := failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Final: refusedText.MatchString(verdict)}
+	refusal.Certain = refusal.Final
 	at := nginxLocation.FindStringSubmatch(verdict)
-	switch {
-	case at == nil && systemCall.MatchString(verdict), at != nil && at[1] == path.Join(nginxconf.Directory, nginxconf.MainFile):
-		return nil
-	case at != nil && at[1] == path.Join(nginxconf.Directory, nginxconf.ServersFile):
-		message = fmt.Sprintf("nginx refuses spec.config, line %s: %s", at[2], strings.TrimSuffix(verdict, at[0]))
+	if at == nil {
+		if systemCall.MatchString(verdict) {
+			return nil
+		}
+		refusal.Message = "nginx refuses its configuration: " + verdict
+		return &refusal
 	}
 
-	return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: message, Certain: final, Final: final}
+	switch field := nginxconf.FieldOf(at[1]); {
+	case at[1] == path.Join(nginxconf.Directory, nginxconf.MainFile):
+		return nil
+	case at[1] == modulesFile:
+		// The file of a module does not come while the image is the same.
+		refusal.Certain = true
+		refusal.Message = fmt.Sprintf("nginx refuses %s: %s", field, strings.TrimSuffix(verdict, at[0]))
+	case field != "":
+		refusal.Message = fmt.Sprintf("nginx refuses %s, line %s: %s", field, at[2], strings.TrimSuffix(verdict, at[0]))
+	default:
+		refusal.Message = "nginx refuses its configuration: " + verdict
+	}
+
+	return &refusal
 }
+
+// modulesFile has no words of the user but the names of modules.
+var modulesFile = path.Join(nginxconf.Directory, nginxconf.ModulesFile)
 
 // refusedText matches nginx's messages that depend on nothing but the text (ngx_conf_file.c,
 // ngx_http_core_module.c, ngx_http_variables.c, and ngx_http.c of nginx 1.29).

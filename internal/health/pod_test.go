@@ -92,6 +92,16 @@ func TestPodFailure(t *testing.T) {
 		},
 		{"the same, long ago", started(ended(1, running, 1, stamp+duplicate)), ""},
 		{"the same, but it was killed", ended(1, running, 137, stamp+duplicate), ""},
+		{
+			"nginx refuses spec.nginx.events",
+			ended(1, running, 1, stamp+`invalid event type "kqueue" in /etc/nginx-operator/events.conf:1`), v1alpha2.ReasonInvalidConfiguration,
+		},
+		{
+			"a module is missing",
+			ended(1, running, 1, stamp+`dlopen() "/etc/nginx/modules/a.so" failed (a.so: cannot open shared object file: `+
+				`No such file or directory) in /etc/nginx-operator/modules.conf:2`),
+			v1alpha2.ReasonInvalidConfiguration,
+		},
 		{"nginx names no line", ended(1, running, 1, stamp+`unknown "nothing" variable`), v1alpha2.ReasonInvalidConfiguration},
 		{
 			"an unknown host",

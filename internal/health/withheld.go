@@ -54,7 +54,11 @@ func safeLine(line string) string {
 	}
 
 	location := ""
-	if at := nginxLocation.FindStringSubmatch(words); at != nil && isKnownFile(at[1]) && strings.Count(words, `"`)%2 == 0 {
+	at := nginxLocation.FindStringSubmatch(words)
+	if at != nil && at[1] == modulesFile && loadFailure.MatchString(words) {
+		return line
+	}
+	if at != nil && isKnownFile(at[1]) && strings.Count(words, `"`)%2 == 0 {
 		words, location = strings.TrimSuffix(words, at[0]), at[0]
 	}
 	return "[emerg] " + safeWords(words) + location
@@ -63,8 +67,7 @@ func safeLine(line string) string {
 // isKnownFile reports whether a file belongs to the configuration or to spec.files, whose paths are
 // public.
 func isKnownFile(name string) bool {
-	return name == path.Join(nginxconf.Directory, nginxconf.MainFile) || name == path.Join(nginxconf.Directory, nginxconf.ServersFile) ||
-		declaredFile.MatchString(name)
+	return name == path.Join(nginxconf.Directory, nginxconf.MainFile) || nginxconf.FieldOf(name) != "" || declaredFile.MatchString(name)
 }
 
 // safeWords elides the values in a message, except for nginx's own words. If the form of the
@@ -90,6 +93,9 @@ var (
 	// declaredFile matches the paths that spec.files can have in a container.
 	declaredFile = regexp.MustCompile(`^` + nginxconf.FilesDirectory + `/[A-Za-z0-9._/-]{1,127}$`)
 	quoted       = regexp.MustCompile(`"[^"]*"`)
+	// loadFailure matches nginx's messages about a module that cannot be loaded (ngx_module.c and
+	// nginx.c).
+	loadFailure = regexp.MustCompile(`^(?:dlopen\(\) "|dlsym\(\) "|module "|"load_module" directive )`)
 	// systemError matches the cause of a failed system call: " (2: No such file or directory)".
 	systemError = regexp.MustCompile(` \(\d{1,3}: [A-Z][A-Za-z ]{2,60}\)$`)
 	// systemCallName matches the start of a message about a failed system call.

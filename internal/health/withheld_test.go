@@ -104,6 +104,9 @@ func TestFormsOfMessages(t *testing.T) {
 		`unexpected end of file, expecting ";" or "}" in /etc/nginx-operator/servers.conf:14`,
 		`open() "/x" failed (2: No such file or directory) in /etc/nginx-operator/servers.conf:1`,
 		`bind() to hunter2:80 failed (13: Permission denied)`,
+		`invalid event type "kqueue" in /etc/nginx-operator/events.conf:1`,
+		`dlopen() "/usr/lib/nginx/modules/a.so" failed (a.so: cannot open shared object file) in /etc/nginx-operator/modules.conf:1`,
+		`hunter2 in /etc/nginx-operator/modules.conf:1`,
 	} {
 		failed := PodFailure(seeing(secretVolume, "nginx", crashed("2026/01/01 00:00:00 [emerg] 1#1: "+log)))
 		addMessage(&messages, "[emerg] "+strings.ReplaceAll(log, "\n", " "), failed)

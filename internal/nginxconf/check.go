@@ -88,6 +88,10 @@ func Check(
 		return []Problem{*problem}, nil
 	}
 
+	if problem := wholeConfiguration(tree); problem != nil {
+		return []Problem{*problem}, nil
+	}
+
 	files := render(spec, servers, tree, false)
 	if size := len(files[MainFile]) + len(servers); size > MaxBytes {
 		return []Problem{tooLarge(size)}, nil
@@ -117,9 +121,10 @@ func (c *checker) refuse(d *directive, format string, args ...any) { c.problems.
 
 func (c *checker) warn(d *directive, format string, args ...any) { c.warnings.addf(d, format, args) }
 
-// refuseIfKnown adds a problem if the content of the image is known, or else a warning.
+// refuseIfKnown adds a problem if the directives of the image and of its loaded modules are known, or
+// else a warning.
 func (c *checker) refuseIfKnown(d *directive, format string, args ...any) {
-	if c.release.certain {
+	if c.release.certain && !c.loadsUnlisted() {
 		c.refuse(d, format, args...)
 	} else {
 		c.warn(d, format, args...)
@@ -159,10 +164,6 @@ func (c *checker) collect(block []*directive, parent *directive, context uint) {
 // collectOne adds a directive with its block, if it is valid.
 func (c *checker) collectOne(d *directive) {
 	if !c.checkPlace(d) {
-		// The content of the block is meant for the http context.
-		if d.name == "http" {
-			c.collect(d.block, d.parent, contextHTTP)
-		}
 		return
 	}
 

@@ -34,13 +34,18 @@ type checked struct {
 func (c checked) check() (problems, warnings []string) {
 	c.spec.Config = &v1alpha2.Config{Inline: c.text}
 	refused, warned := Check(&c.spec, c.text, c.texts, maps.Clone(c.names))
-	return texts(refused), texts(warned)
+	outerRefused, outerWarned := CheckOutside(&c.spec, c.texts)
+	return append(texts(refused), texts(outerRefused)...), append(texts(warned), texts(outerWarned)...)
 }
 
 func texts(problems []Problem) []string {
 	var messages []string
 	for _, problem := range problems {
-		messages = append(messages, problem.String())
+		message := problem.String()
+		if strings.HasPrefix(problem.Field, "spec.nginx.") {
+			message = problem.Field + ": " + message
+		}
+		messages = append(messages, message)
 	}
 	return messages
 }

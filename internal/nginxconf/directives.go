@@ -1,12 +1,15 @@
 package nginxconf
 
 import (
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
-// owned are directives that a user must not set: directives of the main and events contexts, and
-// the blocks http, stream, and mail. Each has the reason and the remedy.
+// owned are directives of the main and events contexts that a user must not set, and the blocks
+// events, http, stream, and mail. Each has the reason and the remedy.
 var owned = map[string]string{
 	"daemon":                  "nginx must run in the foreground. Remove it",
 	"master_process":          "the master process drains connections. Remove it",
@@ -14,21 +17,20 @@ var owned = map[string]string{
 	"user":                    "nginx starts without root permissions and cannot change its user. Remove it",
 	"worker_processes":        "the operator sets it. Remove it and set spec.nginx.workerProcesses",
 	"worker_shutdown_timeout": "the operator sets it. Remove it and set spec.drainSeconds",
-	"load_module":             "the operator loads no modules. Remove it and set spec.image to an nginx that has the module compiled in",
-	"events":                  "the operator sets it. Remove the block and set spec.nginx.workerConnections",
+	"events":                  "the operator sets it. Remove the block and put its directives into spec.nginx.events",
 	"worker_connections":      "the operator sets it. Remove it and set spec.nginx.workerConnections",
-	"http":                    `the text is inside the http block already. Remove "http {" and its "}", and keep the directives between`,
-	"stream":                  "the operator serves HTTP only. Remove the block",
-	"mail":                    "the operator serves HTTP only. Remove the block",
+	"http":                    "the operator sets it. Remove the block and put its content into spec.config",
+	"stream":                  servesHTTP,
+	"mail":                    servesHTTP,
 	"env":                     "the operator sets it. Remove it and declare the variable in spec.env",
-	"lock_file":               ownsMain,
-	"thread_pool":             ownsMain,
+	"load_module":             "the operator loads modules. Remove it and set spec.nginx.modules",
+	"lock_file":               "nginx needs no lock file on Linux. Remove it",
 }
 
 const (
-	ownsMain = "the operator owns the main context. Remove it"
-	// onlyLoaded is for OpenTelemetry's module, which exists only as a dynamic one.
-	onlyLoaded = "the OpenTelemetry module must be loaded, and the operator loads no modules. Remove it"
+	servesHTTP = "the operator serves HTTP only. Remove it"
+	// loadedByField is for load_module.
+	loadedByField = "the operator loads modules. Remove it and add %s to spec.nginx.modules"
 
 	// notHere, unknown, and badCount are nginx's own words.
 	notHere  = `"%s" directive is not allowed here`
@@ -36,13 +38,29 @@ const (
 	badCount = `invalid number of arguments in "%s" directive`
 )
 
-// isOpenTelemetry reports whether a directive belongs to one of OpenTelemetry's modules, or loads
-// one.
-func isOpenTelemetry(d *directive) bool {
-	if d.name == "load_module" {
-		return strings.Contains(d.first(), "otel") || strings.Contains(d.first(), "opentelemetry")
+// isOwned reports whether a user must not set a directive, and adds the problem.
+func (c *checker) isOwned(d *directive) bool {
+	instead := owned[d.name]
+	switch {
+	case d.name == "load_module" && d.first() != "":
+		c.refuse(d, notHere+": "+loadedByField, d.name, strings.TrimSuffix(path.Base(d.first()), ".so"))
+		return true
+	case d.name == "error_log" && d.context == contextMain:
+		instead = "the operator sets it. Remove it and set spec.nginx.errorLogLevel"
+	case d.name == "env" && d.context == contextMain && c.hasVariable(d.first()):
+		return false
 	}
-	return strings.HasPrefix(d.name, "otel_") || strings.HasPrefix(d.name, "opentelemetry")
+
+	if instead != "" {
+		c.refuse(d, notHere+": "+instead, d.name)
+	}
+	return instead != ""
+}
+
+// hasVariable reports whether spec.env has the variable of an env directive.
+func (c *checker) hasVariable(declaration string) bool {
+	name, _, _ := strings.Cut(declaration, "=")
+	return slices.ContainsFunc(c.spec.Env, func(variable v1alpha2.EnvVar) bool { return variable.Name == name })
 }
 
 // innerContext returns the context of the block of a directive, or 0 if it has no block, or if the
@@ -66,24 +84,17 @@ var blockContexts = map[string]uint{
 // checkPlace reports whether a directive is known, allowed in its context, and has a valid number
 // of arguments.
 func (c *checker) checkPlace(d *directive) bool {
-	if instead, ok := owned[d.name]; ok {
-		if isOpenTelemetry(d) {
-			instead = onlyLoaded
-		}
-		c.refuse(d, notHere+": "+instead, d.name)
+	if c.isOwned(d) {
 		return false
 	}
 
-	masks := c.release.masksOf(d.name)
-	switch {
-	case isOpenTelemetry(d):
-		c.refuseIfKnown(d, unknown+": "+onlyLoaded, d.name)
-		if c.release.certain || len(masks) == 0 {
-			return false
-		}
-	case len(masks) == 0:
-		c.refuseIfKnown(d, unknown+". Correct it, or set spec.image to an nginx that has its module compiled in", d.name)
+	masks := c.masksOf(d.name)
+	if len(masks) == 0 {
+		c.refuseIfKnown(d, unknown+". "+unknownRemedy(d.name), d.name)
 		return false
+	}
+	if found := moduleOf(d.name); found != nil && found.name == otelModule && !c.loads(otelModule) {
+		c.warn(d, unknown+". "+unknownRemedy(d.name), d.name)
 	}
 
 	var here []uint
@@ -92,16 +103,16 @@ func (c *checker) checkPlace(d *directive) bool {
 		if mask&d.context != 0 {
 			here = append(here, mask)
 		}
-		elsewhere |= mask & contextAll
+		elsewhere |= mask & (contextAll | contextOuter)
 	}
 
 	switch {
 	case len(here) > 0:
 		return c.checkArguments(d, here)
 	case elsewhere == 0:
-		c.refuse(d, notHere+": "+ownsMain, d.name)
+		c.refuse(d, notHere+": "+servesHTTP, d.name)
 	default:
-		c.refuse(d, notHere+". Move it "+places(elsewhere), d.name)
+		c.refuse(d, notHere+". Move it "+places(elsewhere, d.context), d.name)
 	}
 
 	return false

@@ -19,6 +19,8 @@ const (
 	argumentsTwoUp  = 0x00002000
 	argumentsCounts = 0x0000007f
 
+	contextMain     = 0x000040000
+	contextEvents   = 0x000080000
 	contextHTTP     = 0x002000000
 	contextServer   = 0x004000000
 	contextLocation = 0x008000000
@@ -27,9 +29,10 @@ const (
 	contextIf       = 0x040000000
 	contextLimit    = 0x080000000
 	contextAll      = contextHTTP | contextServer | contextLocation | contextUpstream | contextServerIf | contextIf | contextLimit
+	contextOuter    = contextMain | contextEvents
 )
 
-// contextNames are the names of the contexts in messages. Each directive has one of the first four.
+// contextNames are the names of the contexts in messages. Each directive has one of the first six.
 var contextNames = []struct {
 	context uint
 	name    string
@@ -38,6 +41,8 @@ var contextNames = []struct {
 	{contextServer, "into a server block"},
 	{contextLocation, "into a location block"},
 	{contextUpstream, "into an upstream block"},
+	{contextMain, "to spec.nginx.main"},
+	{contextEvents, "to spec.nginx.events"},
 }
 
 // mapBlocks are the blocks whose entries are not directives.
@@ -74,8 +79,12 @@ func counts(masks []uint) string {
 	return strings.Join(numbers, " or ")
 }
 
-// places describes contexts.
-func places(contexts uint) string {
+// places describes contexts. from is the context of the directive.
+func places(contexts, from uint) string {
+	if from&contextOuter != 0 && contexts&contextAll != 0 {
+		return "to spec.config"
+	}
+
 	var names []string
 	for _, named := range contextNames {
 		if contexts&named.context != 0 {

@@ -17,6 +17,7 @@ import (
 func tables() []map[string]checked {
 	return []map[string]checked{
 		refusedConfigurations, semicolons, warned, admitted, fileCases(), cacheCases(), includedCases(), volumeCases(), patchCases(),
+		outerCases(),
 	}
 }
 

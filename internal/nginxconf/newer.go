@@ -40,6 +40,8 @@ var newerDirectives = map[string]uint{
 	"uwsgi_socket_rcvbuf":    contextProxied | argumentsOne,
 	"uwsgi_socket_sndbuf":    contextProxied | argumentsOne,
 	"xml_external_entities":  contextProxied | argumentsFlag,
+	// This is older. The documentation, the source of the tables, lacks it.
+	"epoll_events": contextEvents | argumentsOne,
 }
 
 // contextProxied are the contexts of most directives of the proxy modules.

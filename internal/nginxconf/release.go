@@ -97,7 +97,7 @@ var undocumented = []string{
 // thirdParty are the tables of modules in other vendors' images.
 var thirdParty = []crossplane.MatchFunc{
 	crossplane.MatchNjsLatest, crossplane.MatchLuaLatest, crossplane.MatchHeadersMoreLatest, crossplane.MatchGeoip2Latest,
-	crossplane.MatchOtelLatest, crossplane.MatchNginxPlusLatest,
+	crossplane.MatchOtelLatest, crossplane.MatchNginxPlusLatest, in(brotliFilter), in(brotliStatic),
 }
 
 // masksOf returns the masks of a directive in all versions, or nil if no version has it.
@@ -107,24 +107,32 @@ func (r release) masksOf(name string) []uint {
 		return nil
 	}
 
-	tables := versions
+	all := ownMasks(name)
 	if !r.certain {
-		tables = slices.Concat(versions, thirdParty)
+		for _, match := range thirdParty {
+			masks, _ := match(name)
+			all = append(all, masks...)
+		}
 	}
 
+	return all
+}
+
+// ownMasks returns the masks of a directive in the sources of nginx.
+func ownMasks(name string) []uint {
 	var all []uint
-	for _, match := range tables {
+	for _, match := range versions {
 		masks, _ := match(name)
 		all = append(all, masks...)
 	}
 	if slices.Contains(undocumented, name) {
 		all = append(all, contextAll|argumentsAny)
 	}
-
 	return all
 }
 
-// loadedModules are name prefixes of directives whose modules must be loaded in the main context.
+// loadedModules are name prefixes of nginx's own directives whose modules are dynamic in the
+// official image.
 var loadedModules = []string{"xslt_", "xml_", "image_filter", "geoip_", "perl"}
 
 // IsDirective reports whether a name is a directive of nginx. The status of an object may repeat

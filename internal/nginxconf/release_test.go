@@ -129,8 +129,8 @@ func TestNewerDirectives(t *testing.T) {
 			"sticky cookie a;":            `line 2: "sticky" directive is not allowed here. Move it into an upstream block`,
 			"location / {max_headers 1;}": `line 2: "max_headers" directive is not allowed here. Move it out of all blocks, or into a server block`,
 			"early_hints;":                `line 2: invalid number of arguments in "early_hints" directive: it takes 1 or more, and has 0`,
-			"xml_external_entities on;": `line 2: unknown directive "xml_external_entities". Correct it, ` +
-				"or set spec.image to an nginx that has its module compiled in",
+			"xml_external_entities on;": `line 2: unknown directive "xml_external_entities". ` +
+				"Add ngx_http_xslt_filter_module to spec.nginx.modules",
 		} {
 			problems, _ := check(spec, inServer(directive))
 			if diff := cmp.Diff([]string{want}, problems); diff != "" {

@@ -33,6 +33,11 @@ const (
 	MainFile = "nginx.conf"
 	// ServersFile is the user's part. MainFile includes it in the http context.
 	ServersFile = "servers.conf"
+	// ModulesFile loads the modules of spec.nginx.modules. MainContextFile has spec.nginx.main, and
+	// EventsFile spec.nginx.events.
+	ModulesFile     = "modules.conf"
+	MainContextFile = "main.conf"
+	EventsFile      = "events.conf"
 )
 
 // Files is the configuration of an operand: the text of each file in Directory, by name.
@@ -91,11 +96,21 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 		}
 	}
 
-	files := Files{MainFile: assets.NginxConf(params)}
+	files := Files{}
 	if servers != "" {
 		files[ServersFile] = servers
 	}
 
+	add := func(include *string, name, text string) {
+		if text != "" {
+			files[name], *include = text, path.Join(Directory, name)
+		}
+	}
+	add(&params.Modules, ModulesFile, loadLines(tuning.Modules))
+	add(&params.MainContext, MainContextFile, tuning.Main)
+	add(&params.Events, EventsFile, tuning.Events)
+
+	files[MainFile] = assets.NginxConf(params)
 	return files
 }
 
@@ -128,12 +143,8 @@ func workers(spec *v1alpha2.NginxOperatorSpec) int {
 	return int(max(1, math.Ceil(min(processors, maxWorkers)-1e-6)))
 }
 
-// UsualOpenFiles is the usual limit of open files of a container. Each connection of a worker is an
-// open file, so nginx gets fewer connections than spec.nginx.workerConnections above this number.
-const UsualOpenFiles = 1024
-
 // Connections returns the maximum number of connections of all workers of a Pod with a limit of
-// UsualOpenFiles, or 0 if it depends on the node.
+// OpenFiles, or 0 if it depends on the node.
 func Connections(spec *v1alpha2.NginxOperatorSpec) int64 {
-	return int64(workers(spec)) * int64(min(*defaults.Nginx(spec).WorkerConnections, UsualOpenFiles))
+	return int64(workers(spec)) * min(int64(*defaults.Nginx(spec).WorkerConnections), OpenFiles(spec))
 }

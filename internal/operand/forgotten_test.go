@@ -30,6 +30,8 @@ var (
 		"autoscaling.targetMemoryUtilizationPercentage": "no target for memory",
 		"config.inline":                 "configMapRef is given in its place",
 		"forceRedeploy":                 "no redeployment",
+		"nginx.events":                  "no file of the user's",
+		"nginx.main":                    "no file of the user's",
 		"podTemplate.priorityClassName": "no priority class",
 		"ports[].appProtocol":           "the Service has none",
 	}

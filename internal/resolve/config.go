@@ -134,10 +134,12 @@ type included struct {
 	known bool
 }
 
-// checkIncluded checks a valid configuration together with the files from ConfigMaps that it
-// includes.
+// checkIncluded checks a valid configuration and the texts of spec.nginx together with the files
+// from ConfigMaps that they include.
 func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOperator, to *resolution) error {
-	if len(to.blockers) > 0 || object.Spec.Config == nil || to.in.Files == nil {
+	tuning := defaults.Nginx(&object.Spec)
+	includes := object.Spec.Config != nil || tuning.Main != "" || tuning.Events != ""
+	if len(to.blockers) > 0 || !includes || to.in.Files == nil {
 		return nil
 	}
 
@@ -178,10 +180,21 @@ func (r Resolver) checkWithFiles(
 		}
 	}
 
+	var blockers []failure.Failure
+	outside, _ := nginxconf.CheckOutside(&object.Spec, texts)
+	for _, problem := range outside {
+		blockers = append(blockers, failure.Failure{
+			Reason: v1alpha2.ReasonInvalidConfiguration, Message: problem.Field + ": " + problem.String(),
+		})
+	}
+
 	config := object.Spec.Config
-	if config.ConfigMapRef == nil {
+	switch {
+	case config == nil:
+		return blockers, nil
+	case config.ConfigMapRef == nil:
 		prefix := operand.SpecPath.Child("config", "inline").String() + ": "
-		return checkConfig(&object.Spec, config.Inline, prefix, texts), nil
+		return append(blockers, checkConfig(&object.Spec, config.Inline, prefix, texts)...), nil
 	}
 
 	_, servers, err := r.readServers(ctx, object)
@@ -189,5 +202,5 @@ func (r Resolver) checkWithFiles(
 		return nil, err
 	}
 
-	return checkConfig(&object.Spec, servers, messagePrefix(config.ConfigMapRef), texts), nil
+	return append(blockers, checkConfig(&object.Spec, servers, messagePrefix(config.ConfigMapRef), texts)...), nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -49,6 +50,12 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 		validateWorkload(spec, path),
 		patch.Check(spec.Patches, path.Child("patches")),
 	)
+
+	outside, _ := nginxconf.CheckOutside(spec, nil)
+	for _, problem := range outside {
+		at := path.Child("nginx", strings.TrimPrefix(problem.Field, "spec.nginx."))
+		errs = append(errs, field.Invalid(at, field.OmitValueType{}, problem.String()))
+	}
 
 	// The configuration can only be checked against valid ports. The controller checks
 	// configurations in ConfigMaps, because admission makes no requests.

@@ -69,6 +69,7 @@ podTemplate:
   priorityClassName: high
   imagePullSecrets: [{name: registry}]
 `,
+	"main and events": "nginx: {main: pcre_jit on;, events: multi_accept on;, modules: [ngx_http_js_module]}",
 	"target ports that cross": "ports: [{name: a, port: 80, targetPort: 81}, " +
 		"{name: b, port: 81, targetPort: 80}]",
 	"no plain HTTP": "{ports: [], tls: [{secretName: shop}]}",

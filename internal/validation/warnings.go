@@ -44,10 +44,19 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 		add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 	}
 
-	if n := *defaults.Nginx(spec).WorkerConnections; n > nginxconf.UsualOpenFiles {
+	n, limit := int64(*defaults.Nginx(spec).WorkerConnections), nginxconf.OpenFiles(spec)
+	switch {
+	case n > limit && limit == nginxconf.UsualOpenFiles:
 		add("spec.nginx.workerConnections: %d worker_connections exceed open file resource limit: %d, "+
-			"the usual limit of a container (ulimit -n); "+
-			"raise the limit in the container runtime of the nodes, or add workers or replicas", n, nginxconf.UsualOpenFiles)
+			"the usual limit of a container (ulimit -n); set `worker_rlimit_nofile %d;` in spec.nginx.main", n, limit, n)
+	case n > limit:
+		add("spec.nginx.workerConnections: %d worker_connections exceed open file resource limit: %d; "+
+			"raise worker_rlimit_nofile in spec.nginx.main to %d", n, limit, n)
+	}
+
+	_, outside := nginxconf.CheckOutside(spec, nil)
+	for _, warning := range outside {
+		add("%s: %s", warning.Field, warning)
 	}
 
 	warnings = append(warnings, rootImages(spec)...)
@@ -115,7 +124,8 @@ func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 		}
 	}
 
-	if len(spec.Files) > 0 {
+	tuning := defaults.Nginx(spec)
+	if len(spec.Files) > 0 && !strings.Contains(tuning.Main+tuning.Events, nginxconf.FilesDirectory) {
 		warnings = append(warnings, "spec.files: files have no effect without spec.config; set config, or remove files")
 	}
 	if spec.Cache != nil {

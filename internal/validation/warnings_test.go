@@ -19,6 +19,9 @@ func TestWarnings(t *testing.T) {
 		"unused as far as is known": "config: {inline: 'server { listen 8080; include /etc/nginx/files/a.conf; }'}\n" +
 			"files: [{path: a.conf, configMapRef: {name: a, key: b}}]\ncontent: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]",
 		"usual connections": "nginx: {workerConnections: 1024}",
+		"limit of open files": "nginx: {workerConnections: 65535, main: worker_rlimit_nofile 65535;}",
+		"files of the main context": "{nginx: {main: include /etc/nginx/files/a;}, " +
+			"files: [{path: a, configMapRef: {name: a, key: b}}]}",
 		"cache on a disk":   "{cache: {size: 1Gi}, resources: {limits: {memory: 1Gi}}, config: {configMapRef: {name: a}}}",
 		"cache smaller than the memory": "{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 2Gi}}, " +
 			"config: {configMapRef: {name: a}}}",
@@ -41,6 +44,8 @@ func TestWarnings(t *testing.T) {
 		"annotation of no use":  "podTemplate: {annotations: {seccomp.security.alpha.kubernetes.io/pod: runtime/default}}",
 		"certificate of no use": "tls: [{secretName: a}, {secretName: b}]",
 		"connections":           "nginx: {workerConnections: 1025}",
+		"low limit":             "nginx: {workerConnections: 4096, main: worker_rlimit_nofile 2048;}",
+		"main and events":       "nginx: {main: worker_priority -5;, events: debug_connection 127.0.0.1;}",
 		"files and a cache without a configuration": "{files: [{path: a, secretRef: {name: a, key: b}}], cache: {size: 1Gi}}",
 		"cache as large as the memory": "{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 1Gi}}, " +
 			"config: {configMapRef: {name: a}}}",

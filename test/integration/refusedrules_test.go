@@ -33,6 +33,8 @@ var refusedByRules = map[string]refusal{
 	"name of a port":                   {"ports: [{name: HTTP, port: 80}]", "spec.ports[0].name", invalid},
 	"name of the operator's port":      {"ports: [{name: health, port: 80}]", "spec.ports[0].name", invalid},
 	"autoscaling bounds that cross":    {"autoscaling: {minReplicas: 3, maxReplicas: 2}", "spec.autoscaling.minReplicas", invalid},
+	"path of a module":                 {"nginx: {modules: [../evil]}", "spec.nginx.modules[0]", invalid},
+	"file name of a module":            {"nginx: {modules: [a.so]}", "spec.nginx.modules[0]", invalid},
 	"rollout that cannot begin":        {"rollout: {maxSurge: 0, maxUnavailable: 0%}", "spec.rollout", invalid},
 	"rollout without a surge":          {"rollout: {maxSurge: 0%}", "spec.rollout.maxSurge", invalid},
 	"surge of words":                   {"rollout: {maxSurge: some}", "spec.rollout.maxSurge", invalid},

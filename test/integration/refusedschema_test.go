@@ -31,6 +31,8 @@ var refusedBySchema = map[string]refusal{
 	"short deadline":      {"rollout: {progressDeadlineSeconds: 9}", "spec.rollout.progressDeadlineSeconds", invalid},
 	"too many workers":    {"nginx: {workerProcesses: 1025}", "spec.nginx.workerProcesses", invalid},
 	"too few connections": {"nginx: {workerConnections: 63}", "spec.nginx.workerConnections", invalid},
+	"too many modules":    {"nginx: {modules: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]}", "spec.nginx.modules", tooMany},
+	"same module twice":   {"nginx: {modules: [a, a]}", "spec.nginx.modules[1]", duplicate},
 	"level of a log":      {"nginx: {errorLogLevel: loud}", "spec.nginx.errorLogLevel", unsupported},
 	"65 networks": {
 		"service: {type: LoadBalancer, loadBalancerSourceRanges: [" + strings.Repeat("192.0.2.0/24,", 65) + "]}",
