@@ -56,6 +56,8 @@ func TestSubscription(t *testing.T) {
 		token = metricsTokenFile(t)
 		underLoad["monitoring"] = func(t *testing.T) { testInstanceMonitoring(t, token) }
 		instances["requests"] = testRequests
+		instances["contexts of nginx"] = testContexts
+		instances["modules"] = testModules
 		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
 		underLoad["autoscaling"] = testAutoscaling
 	}
