@@ -143,6 +143,7 @@ open() "" failed
 stat() "" failed
 mkdir() "" failed
 the "" parameter is duplicate
+thread pool "" not found
 the duplicate "" variable
 unexpected ""
 unexpected end of file, expecting ""

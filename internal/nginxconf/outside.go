@@ -35,6 +35,11 @@ var outerTexts = []struct {
 // directives without effect. Each has its field. Like Check, it leaves all errors to nginx that no
 // operator needs to find. texts are the known files of spec.files, by path.
 func CheckOutside(spec *v1alpha2.NginxOperatorSpec, texts map[string]string) (problems, warnings []Problem) {
+	if len(texts) > 0 { // the texts of spec.nginx alone are small
+		slots <- struct{}{}
+		defer func() { <-slots }()
+	}
+
 	for _, outer := range outerTexts {
 		text := outer.text(defaults.Nginx(spec))
 		if text == "" {
@@ -43,7 +48,9 @@ func CheckOutside(spec *v1alpha2.NginxOperatorSpec, texts map[string]string) (pr
 
 		c := newChecker(spec)
 		c.texts, c.release = texts, releaseOf(spec.Image)
-		c.mounts, c.mountsKnown = mountsOf(spec)
+		if strings.Contains(text, "include") {
+			c.mounts, c.mountsKnown = mountsOf(spec)
+		}
 		r := &reader{text: text, line: 1, reading: reading{bytes: len(text)}}
 		tree, problem := r.parse()
 		if problem != nil {
