@@ -3,7 +3,6 @@ package simulation
 import (
 	"flag"
 	"fmt"
-	globalrand "math/rand"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -56,17 +55,21 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds from %d on, %.2f seeds per second", count, first, float64(count)/time.Since(began).Seconds())
 }
 
-// TestSeedsRepeat verifies that a seed determines a run completely. Two runs of a seed write the
-// same objects at the same times.
+// TestSeedsRepeat verifies that a seed determines a run completely. Two runs of a seed have the
+// same requests, events, and turns at the same times.
 func TestSeedsRepeat(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		var runs [2][]string
 		for i := range runs {
-			runSeed(t, seed, allSteps(), func(line string) { runs[i] = append(runs[i], line) })
+			runSeed(t, seed, allSteps(), func(w *world.World) {
+				w.TraceAll = true
+				traceTo(w, func(line string) { runs[i] = append(runs[i], line) })
+			})
 		}
 		for i, line := range runs[0] {
 			if i >= len(runs[1]) || line != runs[1][i] {
-				t.Fatalf("seed %d: line %d of the trace differs:\n%s\n%s", seed, i, line, strings.Join(runs[1][i:min(i+1, len(runs[1]))], ""))
+				t.Fatalf("seed %d: line %d of the trace differs after\n%s\nnow:\n%s\n%s", seed, i,
+					strings.Join(runs[0][max(0, i-20):i], "\n"), line, strings.Join(runs[1][i:min(i+1, len(runs[1]))], ""))
 			}
 		}
 		if len(runs[0]) != len(runs[1]) || len(runs[0]) == 0 {
@@ -96,14 +99,19 @@ func actionsOf(chance *rand.Rand) []world.Action {
 	return all[:len(all)/2]
 }
 
-// runSeed runs these steps of a seed, and returns the violated invariants.
-func runSeed(t *testing.T, seed uint64, steps []uint64, trace func(string)) (found []string) {
+// traceTo writes the trace of a world, with the virtual time of each line.
+func traceTo(w *world.World, trace func(string)) {
+	w.Trace = func(line string) { trace(time.Now().Format("15:04:05.000 ") + line) }
+}
+
+// runSeed runs these steps of a seed, and returns the violated invariants. prepare, if set, is
+// called before the first step.
+func runSeed(t *testing.T, seed uint64, steps []uint64, prepare func(*world.World)) (found []string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		globalrand.Seed(int64(seed)) //nolint:staticcheck,gosec // the jitter of libraries comes from there
 		w := world.New(release, seed)
-		if trace != nil {
-			w.Trace = func(line string) { trace(time.Now().Format("15:04:05.000 ") + line) }
+		if prepare != nil {
+			prepare(w)
 		}
 		defer func() { w.Stop() }()
 		o := observe(w)
@@ -151,6 +159,6 @@ func shrink(t *testing.T, seed uint64) string {
 			}
 		}
 	}
-	runSeed(t, seed, steps, func(line string) { t.Log(line) })
+	runSeed(t, seed, steps, func(w *world.World) { traceTo(w, func(line string) { t.Log(line) }) })
 	return fmt.Sprintf("seed %d fails with the steps %v: %s", seed, steps, strings.Join(found, "\n"))
 }

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	globalrand "math/rand"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +57,6 @@ func TestStories(t *testing.T) {
 // tell returns what a user must not observe, but did.
 func tell(t *testing.T, of func(*story)) (failures []string) {
 	inWorld(t, func(t *testing.T, w *world.World) {
-		globalrand.Seed(1) //nolint:staticcheck // the jitter of libraries comes from there
 		s := &story{World: w, t: t}
 		of(s)
 		failures = slices.Concat(s.failures, w.Problems)

@@ -43,6 +43,12 @@ func (r *Request) String() string {
 	return out
 }
 
+// Order returns a text that differs from that of each other request a process may have at the same
+// time.
+func (r *Request) Order() string {
+	return fmt.Sprintf("%s %t %s %s %s", r, r.metadata, r.Query.Get("fieldSelector"), r.Query.Get("labelSelector"), r.Body)
+}
+
 // IsWrite reports whether the request changes the storage.
 func (r *Request) IsWrite() bool {
 	return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch" && !r.isDryRun()

@@ -1,6 +1,7 @@
 // Package world runs the operator on the model of a cluster, on the virtual clock of
 // testing/synctest. One goroutine serves all requests and delivers all events, one at a time, in an
-// order that depends only on the seed.
+// order that depends only on the seed. What the operator's goroutines do to each other is ordered,
+// too (turns.go).
 package world
 
 import (
@@ -17,7 +18,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,9 +75,13 @@ type process struct {
 	registry *prometheus.Registry
 	// fleet has the report of the process on the rollout of its release.
 	fleet *fleetReport
+	// killed is closed when the process is killed.
+	killed chan struct{}
 
 	mu    sync.Mutex
 	calls []*call
+	// turns are the actions that wait until nothing else is in progress.
+	turns []turn
 	// readOnly is true if writes fail. dead is true if all requests fail.
 	readOnly, dead bool
 }
@@ -89,7 +96,7 @@ func start(release Release, view int64, listDelay time.Duration, log *eventLog) 
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{
 		started: time.Now(), view: view, release: release, cancel: cancel, ended: make(chan error, 1), wake: make(chan struct{}, 1),
-		fleet: &fleetReport{}, events: log, registry: prometheus.NewRegistry(),
+		fleet: &fleetReport{}, events: log, registry: prometheus.NewRegistry(), killed: make(chan struct{}),
 	}
 	mgr, err := p.newManager(listDelay)
 	if err != nil {
@@ -109,7 +116,11 @@ func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 		return nil, err
 	}
 	cacheOptions := objectcache.CacheOptions()
-	cacheOptions.NewInformer = sorted(newInformer)
+	cacheOptions.NewInformer = func(
+		from toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
+		return orderedInformer{newInformer(from, kind, resync, indexers), p, fmt.Sprintf("%T", kind)}
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: knownTypes, Cache: cacheOptions, Logger: logr.Discard(),
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
@@ -136,14 +147,16 @@ func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 	reconciler := &nginxoperator.Reconciler{
 		Client:   cached,
 		Applier:  nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
-		Recorder: p.events, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets,
+		Recorder: p, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets,
 		Fleet:   fleet.New(p.release.Fleet),
 		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
 	}
+	options := manager.ControllerOptions()
+	options.NewQueue = p.ordered(options.NewQueue)
 	unchanged := func(inner reconcile.Reconciler) reconcile.Reconciler { return inner }
 	optionalKinds, err := objectcache.NewOptionalKinds(mgr, func(pending ctrl.Manager, missing map[string]string) error {
 		reconciler.Missing = missing
-		return reconciler.SetupWithManager(pending, manager.ControllerOptions(), unchanged)
+		return reconciler.SetupWithManager(pending, options, unchanged)
 	})
 	if err != nil {
 		return nil, err
@@ -168,16 +181,21 @@ func (p *process) handle(request *storage.Request) (*http.Response, error) {
 	}
 	p.calls = append(p.calls, waiting)
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.wakeUp()
 	select {
 	case got := <-waiting.answer:
 		return got.response, got.err
 	case <-request.Done():
 		p.drop(waiting)
 		return nil, request.Err()
+	}
+}
+
+// wakeUp ends a pause of the world.
+func (p *process) wakeUp() {
+	select {
+	case p.wake <- struct{}{}:
+	default: // a wake-up is pending
 	}
 }
 
@@ -192,7 +210,7 @@ func (p *process) waiting() []*call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := slices.Clone(p.calls)
-	slices.SortStableFunc(out, func(a, b *call) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortStableFunc(out, func(a, b *call) int { return strings.Compare(a.Order(), b.Order()) })
 	return out
 }
 
@@ -223,6 +241,7 @@ func (p *process) end(onlyWrites bool) {
 // kill ends the process. Pending writes never happen. If a manager is stopped before its caches are
 // synced, it waits for them in a busy loop, so kill answers reads until then.
 func (p *process) kill(store *storage.Store) {
+	close(p.killed)
 	p.end(true)
 	for !p.isElected() {
 		synctest.Wait()
@@ -236,9 +255,11 @@ func (p *process) kill(store *storage.Store) {
 	<-p.ended
 }
 
-func (p *process) isElected() bool {
+func (p *process) isElected() bool { return isClosed(p.elected) }
+
+func isClosed(channel <-chan struct{}) bool {
 	select {
-	case <-p.elected:
+	case <-channel:
 		return true
 	default:
 		return false

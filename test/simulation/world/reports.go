@@ -12,21 +12,24 @@ import (
 	"github.com/example/nginx-operator/test/simulation/storage"
 )
 
-// eventLog stores the Events of all processes. It implements events.EventRecorder.
+// eventLog stores the Events of all processes.
 type eventLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// Eventf implements events.EventRecorder.
-func (e *eventLog) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+// Eventf implements events.EventRecorder. A process that was killed emits no Event.
+func (p *process) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	object, err := meta.Accessor(regarding)
 	if err != nil {
 		panic(err) // every API object has metadata
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lines = append(e.lines, fmt.Sprintf("%s %s %s: %s", object.GetName(), kind, reason, fmt.Sprintf(note, args...)))
+	if isClosed(p.killed) {
+		return
+	}
+	p.events.mu.Lock()
+	defer p.events.mu.Unlock()
+	p.events.lines = append(p.events.lines, fmt.Sprintf("%s %s %s: %s", object.GetName(), kind, reason, fmt.Sprintf(note, args...)))
 }
 
 // All returns the Events in order, for example "web Warning Forbidden: the message".

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	globalrand "math/rand"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -45,8 +46,10 @@ type World struct {
 	// OnQuiet, if set, is called once after each activity, if nothing has happened for quietTime,
 	// the operator's caches are current, and no request failed by chance recently.
 	OnQuiet func()
-	// Trace, if set, gets one line for each write and each fault.
-	Trace func(string)
+	// Trace, if set, gets one line for each write and each fault. If TraceAll is set, it also gets
+	// each read, each event, and each turn.
+	Trace    func(string)
+	TraceAll bool
 	// Hold, if set, reports whether a request of the operator is not answered yet.
 	Hold func(*storage.Request) bool
 	// OldKind, if set, is the only kind of which a process that starts on an older view sees that
@@ -59,6 +62,10 @@ type World struct {
 	random   *rand.Rand
 	quiet    quiet
 	audit    audit
+	// seed is the seed of the world.
+	seed uint64
+	// starts is the number of processes that have started.
+	starts int64
 	// refusedUntil is the time at which the operator has retried all refused writes of children
 	// that Pods depend on.
 	refusedUntil time.Time
@@ -73,7 +80,7 @@ func New(release Release, seed uint64) *World {
 	w := &World{
 		Store: store, Kube: kube.New(store), Release: release,
 		Certificates: map[string]check.Certificate{}, NodePorts: map[int32]time.Time{}, audit: newAudit(),
-		random: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a simulation
+		seed: seed, random: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a simulation
 	}
 	w.Must(w.Create(&corev1.Namespace{ObjectMeta: objectMeta("", Namespace)}))
 	return w
@@ -88,9 +95,12 @@ func (w *World) Start(view int64) {
 	if w.operator != nil {
 		return
 	}
+	synctest.Wait()                           // the previous process draws no more random numbers
+	globalrand.Seed(int64(w.seed) + w.starts) //nolint:staticcheck,gosec // the jitter of libraries comes from there
 	started, err := start(w.Release, view, w.ListDelay, &w.Events)
 	w.Must(err)
 	w.operator = started
+	w.starts++
 }
 
 // Stop ends the operator.
@@ -128,6 +138,9 @@ func (w *World) Run(duration time.Duration) {
 	end := time.Now().Add(duration)
 	for {
 		synctest.Wait()
+		if w.proceed() {
+			continue
+		}
 		if w.crashed() || w.serve() || w.deliver() || w.Kube.Tick() {
 			w.quiet.acted()
 			continue
@@ -198,6 +211,7 @@ func (w *World) serve() bool {
 		return false
 	}
 	time.Sleep(latency)
+	synctest.Wait() // for the timers of the operator that end at the same time
 	next := calls[0]
 	w.Requests++
 	if next.IsWrite() {
@@ -228,7 +242,7 @@ func (w *World) serve() bool {
 	if opened := storage.WatchOf(response); opened != nil {
 		w.operator.watches = append(w.operator.watches, opened)
 	}
-	if next.IsWrite() {
+	if next.IsWrite() || w.TraceAll {
 		w.trace("%s: %d", next.Request, response.StatusCode)
 	}
 	switch {
@@ -250,44 +264,3 @@ func (w *World) seesOld(of *storage.Resource) bool {
 }
 
 func failure(err error) *http.Response { return storage.Failure(err) }
-
-// deliver delivers one event, and reports whether there was one.
-func (w *World) deliver() bool {
-	if w.operator == nil {
-		return false
-	}
-	open := w.operator.watches[:0]
-	for _, watch := range w.operator.watches {
-		if watch.Open() {
-			open = append(open, watch)
-		}
-	}
-	w.operator.watches = open
-	for _, watch := range open {
-		if due, found := w.due(watch); found && !due.After(time.Now()) {
-			if w.Faults.Relist > 0 && w.random.Float64() < w.Faults.Relist {
-				w.trace("relist %s", watch.Resource.Name())
-				watch.Expire()
-				return true
-			}
-			return watch.Deliver()
-		}
-	}
-	return false
-}
-
-// due returns the time at which the next event of a watch must be delivered, or false if there is
-// no event.
-func (w *World) due(watch *storage.Watch) (time.Time, bool) {
-	written, found := watch.Oldest()
-	if !found {
-		return time.Time{}, false
-	}
-	due := written.Add(w.Faults.Lag[watch.Resource])
-	if w.seesOld(watch.Resource) {
-		if sees := w.operator.started.Add(viewTime); sees.After(due) {
-			due = sees
-		}
-	}
-	return due, true
-}
