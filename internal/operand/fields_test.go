@@ -127,7 +127,7 @@ func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) Inputs {
 	in := newInputs(t, object, servers, false)
 	if object.Spec.Content != nil {
 		source := ptr.Deref(e.configMaps[object.Spec.Content.ConfigMapRef.Name], corev1.ConfigMap{})
-		in.Content = ptr.To(NewContent(&source))
+		in.Content = ptr.To(NewContent(&source, object.Spec.Content.ConfigMapRef.Items))
 	}
 	copied := map[string][]byte{}
 	for _, file := range object.Spec.Files {

@@ -35,12 +35,13 @@ func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) f
 		if in.Content != nil {
 			content := *in.Content
 			if content.Text == nil && content.Binary == nil {
-				source, err := r.readConfigMap(ctx, object, object.Spec.Content.ConfigMapRef.Name)
+				ref := &object.Spec.Content.ConfigMapRef
+				source, err := r.readConfigMap(ctx, object, ref.Name)
 				if err != nil {
 					return files, err
 				}
 
-				content = operand.NewContent(source)
+				content = operand.NewContent(source, ref.Items)
 				if err := sameHash(source, content.Hash, in.Content.Hash); err != nil {
 					return files, err
 				}

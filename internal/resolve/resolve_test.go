@@ -124,6 +124,16 @@ func contentFrom(name string) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
+// itemsFrom returns a change of a spec to content with items, given by pairs of key and path.
+func itemsFrom(name string, pairs ...string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		contentFrom(name)(s)
+		for i := 0; i < len(pairs); i += 2 {
+			s.Content.ConfigMapRef.Items = append(s.Content.ConfigMapRef.Items, v1alpha2.ContentItem{Key: pairs[i], Path: pairs[i+1]})
+		}
+	}
+}
+
 func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
 	return func(s *v1alpha2.NginxOperatorSpec) {
 		for _, name := range names {
@@ -170,7 +180,11 @@ func TestBlockers(t *testing.T) {
 		"objects of the other kind": {
 			change: changes{certificateFrom("servers"), contentFrom("shop-tls")}, objects: append(servers(""), opaque),
 		},
-		"no such key":             {change: changes{configFrom("web.conf"), fileFrom("a.conf")}, objects: servers(goodConfig)},
+		"no such key": {change: changes{configFrom("web.conf"), fileFrom("a.conf")}, objects: servers(goodConfig)},
+		"no such item": {
+			change:  changes{itemsFrom("pages", "index.html", "index.html", "site.css", "css/site.css", "dot.png", "img/dot.png")},
+			objects: []client.Object{newConfigMap("pages", map[string]string{"index.html": "hello"})},
+		},
 		"no such key in a Secret": {change: changes{secretFileFrom("a")}, objects: []client.Object{newSecret("robot", nil)}},
 		// The spec has an error for a mask, so the missing key is not reported.
 		"a mask":                   {change: changes{configFrom("*.conf"), fileFrom("*")}, objects: servers(goodConfig)},
@@ -360,6 +374,35 @@ func TestResolveRemembersConclusions(t *testing.T) {
 	want := operand.Files{Config: first.Config.Files, Text: first.Content.Text, Binary: first.Content.Binary}
 	if diff := gocmp.Diff(want, files); diff != "" || len(files.Config) == 0 || len(files.Text) == 0 {
 		t.Errorf("files that are read again (-first +second):\n%s", diff)
+	}
+}
+
+// TestResolveItems verifies that the copy of content has the keys of its items alone, from data and
+// binaryData, that another key or another path does not change its hash, and that no items are all
+// keys.
+func TestResolveItems(t *testing.T) {
+	resolved := func(other string, change func(*v1alpha2.NginxOperatorSpec)) operand.Inputs {
+		source := newConfigMap("pages", map[string]string{"index.html": "hello", "site.css": "h1 {}", "other": other})
+		source.BinaryData = map[string][]byte{"dot.png": {0x89, 'P'}}
+		r, _ := newResolver(t, asRead, source)
+		in, blockers, err := r.Resolve(t.Context(), fixture.NewObject(change), nil)
+		if err != nil || len(blockers) != 0 {
+			t.Fatalf("blockers %v, %v", blockers, err)
+		}
+		return in
+	}
+	items := itemsFrom("pages", "site.css", "css/site.css", "dot.png", "img/a/dot.png", "site.css", "b.css")
+	first, all := resolved("a", items), resolved("a", contentFrom("pages"))
+	want := operand.Content{Hash: first.Content.Hash, Text: map[string]string{"site.css": "h1 {}"}}
+	want.Binary = map[string][]byte{"dot.png": {0x89, 'P'}}
+	if diff := gocmp.Diff(want, *first.Content); diff != "" || len(all.Content.Text) != 3 || first.Content.Hash == all.Content.Hash {
+		t.Errorf("all keys %v (-want +got):\n%s", all.Content, diff)
+	}
+	moved := itemsFrom("pages", "site.css", "a.css", "dot.png", "a.png")
+	for name, same := range map[string]operand.Inputs{"another key": resolved("b", items), "another path": resolved("a", moved)} {
+		if same.Content.Hash != first.Content.Hash {
+			t.Errorf("%s: hash %s, was %s", name, same.Content.Hash, first.Content.Hash)
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 		validateImage(spec.Image, path.Child("image")),
 		validatePorts(spec, path),
 		validateMasks(spec, path),
+		validateContent(spec.Content, path.Child("content")),
 		validateService(spec.Service, path.Child("service")),
 		validateExpose(spec.Expose, path.Child("expose")),
 		validateResources(resources.Requests, resources.Limits, path.Child("resources")),
