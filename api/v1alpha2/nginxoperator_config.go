@@ -28,8 +28,9 @@ type ConfigMapKeyReference struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="ConfigMap",xDescriptors={"urn:alm:descriptor:io.kubernetes:ConfigMap"}
 	Name string `json:"name"`
 
-	// key is the key in the ConfigMap's data. The character * is reserved for a later release.
-	// Defaults to nginx.conf.
+	// key is the key in the ConfigMap's data, or a mask with one *, for example *.conf. With a mask,
+	// nginx includes all matching keys, at most 256, one after the other in byte order. Defaults to
+	// nginx.conf.
 	// +optional
 	// +default="nginx.conf"
 	// +kubebuilder:validation:MinLength=1

@@ -28,6 +28,9 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 		return nil
 	case at != nil && at[1] == path.Join(nginxconf.Directory, nginxconf.ServersFile):
 		message = fmt.Sprintf("nginx refuses spec.config, line %s: %s", at[2], strings.TrimSuffix(verdict, at[0]))
+	case at != nil && nginxconf.KeyOf(at[1]) != "":
+		message = fmt.Sprintf("nginx refuses spec.config, key %q, line %s: %s",
+			nginxconf.KeyOf(at[1]), at[2], strings.TrimSuffix(verdict, at[0]))
 	}
 
 	return &failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Message: message, Certain: final, Final: final}

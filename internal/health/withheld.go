@@ -64,7 +64,7 @@ func safeLine(line string) string {
 // public.
 func isKnownFile(name string) bool {
 	return name == path.Join(nginxconf.Directory, nginxconf.MainFile) || name == path.Join(nginxconf.Directory, nginxconf.ServersFile) ||
-		declaredFile.MatchString(name)
+		declaredFile.MatchString(name) || configKey.MatchString(nginxconf.KeyOf(name))
 }
 
 // safeWords elides the values in a message, except for nginx's own words. If the form of the
@@ -89,7 +89,9 @@ func safeWords(words string) string {
 var (
 	// declaredFile matches the paths that spec.files can have in a container.
 	declaredFile = regexp.MustCompile(`^` + nginxconf.FilesDirectory + `/[A-Za-z0-9._/-]{1,127}$`)
-	quoted       = regexp.MustCompile(`"[^"]*"`)
+	// configKey matches the keys that a mask of spec.config can match.
+	configKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,253}$`)
+	quoted    = regexp.MustCompile(`"[^"]*"`)
 	// systemError matches the cause of a failed system call: " (2: No such file or directory)".
 	systemError = regexp.MustCompile(` \(\d{1,3}: [A-Z][A-Za-z ]{2,60}\)$`)
 	// systemCallName matches the start of a message about a failed system call.

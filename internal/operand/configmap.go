@@ -32,6 +32,19 @@ func NewConfiguration(files nginxconf.Files) Configuration {
 	return Configuration{ShortHash(Digest(files)), files}
 }
 
+// ServersHash returns the hash of the user's server blocks from a ConfigMap.
+func ServersHash(servers nginxconf.Servers) string {
+	if len(servers) == 1 && servers[0].Key == "" {
+		return ShortHash(servers[0].Text)
+	}
+
+	texts := map[string]string{}
+	for _, part := range servers {
+		texts[part.Key] = part.Text
+	}
+	return ShortHash(Digest(texts))
+}
+
 // Content is a set of files of one revision.
 type Content struct {
 	// Hash identifies the files in the name of the ConfigMap.

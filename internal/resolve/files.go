@@ -14,7 +14,6 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/validation"
 	"github.com/example/nginx-operator/pkg/reference"
 )
 
@@ -173,7 +172,7 @@ func (r *resolution) blockMissing(at *field.Path, kind, name, key string, exists
 	case conclusion.refused != "":
 		message := fmt.Sprintf("%s: %s %q %s", at.Child("name"), kind, name, conclusion.refused)
 		r.block(failure.Failure{Reason: v1alpha2.ReasonInvalidReference, Message: message})
-	case !conclusion.exists && !validation.IsMask(key): // the spec has an error for a mask
+	case !conclusion.exists && !nginxconf.IsKeyMask(key): // the spec has an error for a mask
 		r.block(noKey(at.Child("key"), kind, name, key, ""))
 	}
 }

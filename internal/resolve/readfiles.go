@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 )
 
@@ -84,10 +84,11 @@ func (r Resolver) readDeclaredFiles(
 }
 
 // readServers reads the server blocks of a ConfigMap.
-func (r Resolver) readServers(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.ConfigMap, string, error) {
+func (r Resolver) readServers(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.ConfigMap, nginxconf.Servers, error) {
 	ref := object.Spec.Config.ConfigMapRef
 	source, err := r.readConfigMap(ctx, object, ref.Name)
-	return source, source.Data[defaults.ConfigKey(ref)], err
+	servers, _ := serversIn(source, ref)
+	return source, servers, err
 }
 
 // readConfigMap reads a ConfigMap. It returns a conflict if the ConfigMap no longer exists.

@@ -69,6 +69,7 @@ podTemplate:
   priorityClassName: high
   imagePullSecrets: [{name: registry}]
 `,
+	"a mask":               "config: {configMapRef: {name: a, key: '*.conf'}}",
 	"items of the content": "content: {configMapRef: {name: a, items: [{key: a, path: css/a}, {key: a, path: css/b}, {key: b, path: cs}]}}",
 	"target ports that cross": "ports: [{name: a, port: 80, targetPort: 81}, " +
 		"{name: b, port: 81, targetPort: 80}]",
@@ -110,8 +111,7 @@ sidecars: [{name: refresh, image: 'busybox:1.37', volumeMounts: [{name: a, mount
 
 // invalidSpecs have errors that the schema does not have: testdata/messages.txt.
 var invalidSpecs = map[string]string{ //nolint:gosec // no credentials
-	"masks": "config: {configMapRef: {name: a, key: '*.conf'}}\n" +
-		"files: [{path: a, configMapRef: {name: a, key: '*'}}]",
+	"masks": "files: [{path: a, configMapRef: {name: a, key: '*'}}]",
 	"items below files": "content: {configMapRef: {name: a, items: [{key: a, path: css/a}, {key: b, path: css}, " +
 		"{key: a, path: css/a/b}, {key: a, path: c}]}}",
 	"empty expose":                     "expose: {}",
