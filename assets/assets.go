@@ -95,8 +95,8 @@ type NginxConfParams struct {
 	// WorkerShutdownSeconds is how long a worker process may finish its requests after it was told
 	// to exit.
 	WorkerShutdownSeconds int64
-	// Include is the file with the user's servers, which replace the operator's own server.
-	Include string
+	// Includes are the files with the user's servers, which replace the operator's own server.
+	Includes []string
 	// Given has the directives that the user's servers set in the http context. The operator leaves
 	// out its own ones, because nginx accepts most of them only once.
 	Given map[string]bool

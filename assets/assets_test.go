@@ -35,7 +35,7 @@ func TestNginxConfQuotes(t *testing.T) {
 		want   []string
 	}{
 		{
-			NginxConfParams{ErrorLogLevel: attack, Environment: []string{attack}, Include: attack},
+			NginxConfParams{ErrorLogLevel: attack, Environment: []string{attack}, Includes: []string{attack}},
 			[]string{"error_log /dev/stderr ", "env ", "include "},
 		},
 		{

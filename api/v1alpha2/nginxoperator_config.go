@@ -28,8 +28,9 @@ type ConfigMapKeyReference struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="ConfigMap",xDescriptors={"urn:alm:descriptor:io.kubernetes:ConfigMap"}
 	Name string `json:"name"`
 
-	// key is the key in the ConfigMap's data. The character * is reserved for a later release.
-	// Defaults to nginx.conf.
+	// key is the key in the ConfigMap's data, or a mask with one *, for example *.conf. With a mask,
+	// nginx includes all matching keys, at most 256, one after the other in byte order. Defaults to
+	// nginx.conf.
 	// +optional
 	// +default="nginx.conf"
 	// +kubebuilder:validation:MinLength=1
@@ -94,7 +95,8 @@ type Nginx struct {
 // Content is the source of static files.
 type Content struct {
 	// configMapRef references a ConfigMap in the same namespace. Each key of its data and
-	// binaryData becomes a file. A change of its content starts a rollout.
+	// binaryData becomes a file, unless items selects keys. A change of its content starts a
+	// rollout.
 	// +required
 	ConfigMapRef ConfigMapReference `json:"configMapRef"`
 }
@@ -108,4 +110,32 @@ type ConfigMapReference struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example web-pages"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="ConfigMap",xDescriptors={"urn:alm:descriptor:io.kubernetes:ConfigMap"}
 	Name string `json:"name"`
+
+	// items are the keys to serve, at most 256, each with the path of its file, which can have
+	// directories. A key can have several paths. Defaults to all keys, each with its own name as the
+	// path.
+	// +optional
+	// +listType=map
+	// +listMapKey=path
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Items []ContentItem `json:"items,omitempty"`
+}
+
+// ContentItem maps a key of a ConfigMap to a file.
+type ContentItem struct {
+	// key is the key in the data or binaryData of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="key must contain only letters, digits, hyphens, dots, and underscores, and must not be a dot or start with two dots; write for example index.html"
+	Key string `json:"key"`
+
+	// path is the path of the file below /usr/share/nginx/html, at most 255 characters, for example
+	// css/site.css.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._~@+a-zA-Z0-9]+(/[-._~@+a-zA-Z0-9]+)*$') && !self.matches('(^|/)([.]/|[.]$|[.][.])')",message="path must be relative, of letters, digits, and the characters -._~@+, and no part between slashes may be a dot or start with two dots; write for example css/site.css"
+	Path string `json:"path"`
 }

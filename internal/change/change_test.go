@@ -14,6 +14,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/docs"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 )
 
@@ -25,7 +26,7 @@ func render(t *testing.T, object *v1alpha2.NginxOperator, image string, in opera
 	if object.Spec.Config != nil {
 		servers = object.Spec.Config.Inline
 	}
-	config, err := release.Configuration(object, servers)
+	config, err := release.Configuration(object, nginxconf.Whole(servers))
 	if err != nil {
 		t.Fatal(err)
 	}

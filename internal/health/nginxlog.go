@@ -39,6 +39,9 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 		// The file of a module does not come while the image is the same.
 		refusal.Certain = true
 		refusal.Message = fmt.Sprintf("nginx refuses %s: %s", field, strings.TrimSuffix(verdict, at[0]))
+	case nginxconf.KeyOf(at[1]) != "":
+		refusal.Message = fmt.Sprintf("nginx refuses spec.config, key %q, line %s: %s",
+			nginxconf.KeyOf(at[1]), at[2], strings.TrimSuffix(verdict, at[0]))
 	case field != "":
 		refusal.Message = fmt.Sprintf("nginx refuses %s, line %s: %s", field, at[2], strings.TrimSuffix(verdict, at[0]))
 	default:

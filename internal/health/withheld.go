@@ -67,7 +67,8 @@ func safeLine(line string) string {
 // isKnownFile reports whether a file belongs to the configuration or to spec.files, whose paths are
 // public.
 func isKnownFile(name string) bool {
-	return name == path.Join(nginxconf.Directory, nginxconf.MainFile) || nginxconf.FieldOf(name) != "" || declaredFile.MatchString(name)
+	return name == path.Join(nginxconf.Directory, nginxconf.MainFile) || nginxconf.FieldOf(name) != "" ||
+		declaredFile.MatchString(name) || configKey.MatchString(nginxconf.KeyOf(name))
 }
 
 // safeWords elides the values in a message, except for nginx's own words. If the form of the
@@ -92,7 +93,9 @@ func safeWords(words string) string {
 var (
 	// declaredFile matches the paths that spec.files can have in a container.
 	declaredFile = regexp.MustCompile(`^` + nginxconf.FilesDirectory + `/[A-Za-z0-9._/-]{1,127}$`)
-	quoted       = regexp.MustCompile(`"[^"]*"`)
+	// configKey matches the keys that a mask of spec.config can match.
+	configKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,253}$`)
+	quoted    = regexp.MustCompile(`"[^"]*"`)
 	// loadFailure matches nginx's messages about a module that cannot be loaded (ngx_module.c and
 	// nginx.c).
 	loadFailure = regexp.MustCompile(`^(?:dlopen\(\) "|dlsym\(\) "|module "|"load_module" directive )`)

@@ -114,7 +114,7 @@ func TestHostileTextsCostLittle(t *testing.T) {
 func assertCheap(t *testing.T, spec *v1alpha2.NginxOperatorSpec, text string) (problems []Problem) {
 	t.Helper()
 	var warnings []Problem
-	boundstest.Cheap(t, func() { problems, warnings = Check(spec, text, nil, nil) })
+	boundstest.Cheap(t, func() { problems, warnings = Check(spec, Whole(text), nil, nil) })
 	for _, findings := range [][]Problem{problems, warnings} {
 		size := 0
 		for _, finding := range findings {

@@ -9,7 +9,7 @@ import (
 // checker checks one configuration.
 type checker struct {
 	spec               *v1alpha2.NginxOperatorSpec
-	text               string
+	servers            Servers
 	release            release
 	problems, warnings findings
 	// mountsKnown is false if the mounts of patches are unknown.
@@ -25,6 +25,8 @@ type checker struct {
 	// context, and unseenEntries reports whether a block such as map includes one.
 	unseen, unseenEntries bool
 	unseenIn              map[*directive]bool
+	// key is the key of the current file of the user's text, or "".
+	key string
 	// including is the chain of included files, and its last element is the current file. read is
 	// the size of all text so far.
 	including []string
@@ -67,10 +69,10 @@ var rules = []func(*checker){
 // the known DNS names of certificates, by Secret. Check never panics: a bug in a rule affects one
 // object only.
 func Check(
-	spec *v1alpha2.NginxOperatorSpec, servers string, texts map[string]string, names map[string][]string,
+	spec *v1alpha2.NginxOperatorSpec, servers Servers, texts map[string]string, names map[string][]string,
 ) (problems, warnings []Problem) {
-	if len(servers) > MaxBytes {
-		return []Problem{tooLarge(len(servers))}, nil
+	if size := servers.Size(); size > MaxBytes {
+		return []Problem{tooLarge(size)}, nil
 	}
 
 	slots <- struct{}{}
@@ -82,26 +84,31 @@ func Check(
 		}
 	}()
 
-	r := &reader{text: servers, line: 1, reading: reading{bytes: len(servers)}}
-	tree, problem := r.parse()
-	if problem != nil {
-		return []Problem{*problem}, nil
+	trees, read, syntax := servers.parseAll()
+	if syntax.count > 0 {
+		return syntax.first(), nil
 	}
 
-	if problem := wholeConfiguration(tree); problem != nil {
-		return []Problem{*problem}, nil
+	for i, part := range servers {
+		if problem := wholeConfiguration(trees[i]); problem != nil {
+			problem.Key = part.Key
+			return []Problem{*problem}, nil
+		}
 	}
 
-	files := render(spec, servers, tree, false)
-	if size := len(files[MainFile]) + len(servers); size > MaxBytes {
+	files := render(spec, servers, trees, false)
+	if size := len(files[MainFile]) + servers.Size(); size > MaxBytes {
 		return []Problem{tooLarge(size)}, nil
 	}
 
 	c := newChecker(spec)
-	c.text, c.texts, c.names, c.read = servers, texts, names, r.reading
+	c.servers, c.texts, c.names, c.read = servers, texts, names, read
 	c.release = releaseOf(spec.Image)
 	c.mounts, c.mountsKnown = mountsOf(spec)
-	c.collect(tree, nil, contextHTTP)
+	for i, part := range servers {
+		c.key = part.Key
+		c.collect(trees[i], nil, contextHTTP)
+	}
 
 	for _, rule := range rules {
 		rule(c)
@@ -150,8 +157,8 @@ func (c *checker) collect(block []*directive, parent *directive, context uint) {
 	for _, d := range block {
 		for d != nil {
 			d.parent, d.context = parent, context
-			if len(c.including) > 0 {
-				d.file = c.including[len(c.including)-1]
+			if d.key = c.key; len(c.including) > 0 {
+				d.key, d.file = "", c.including[len(c.including)-1]
 			}
 
 			next := c.splitUnterminated(d)

@@ -33,7 +33,7 @@ type checked struct {
 
 func (c checked) check() (problems, warnings []string) {
 	c.spec.Config = &v1alpha2.Config{Inline: c.text}
-	refused, warned := Check(&c.spec, c.text, c.texts, maps.Clone(c.names))
+	refused, warned := Check(&c.spec, Whole(c.text), c.texts, maps.Clone(c.names))
 	outerRefused, outerWarned := CheckOutside(&c.spec, c.texts)
 	return append(texts(refused), texts(outerRefused)...), append(texts(warned), texts(outerWarned)...)
 }

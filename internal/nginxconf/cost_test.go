@@ -11,7 +11,7 @@ import (
 func TestCosts(t *testing.T) {
 	cases := map[string]cost.Case{}
 	for name, text := range hostile() {
-		cases[name] = cost.Of(func() { Check(hostileSpec("registry.example.com/own:1"), text, nil, nil) })
+		cases[name] = cost.Of(func() { Check(hostileSpec("registry.example.com/own:1"), Whole(text), nil, nil) })
 	}
 	cost.Check(t, "configuration", cases)
 }

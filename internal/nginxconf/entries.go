@@ -21,7 +21,9 @@ func (c *checker) checkMaps() {
 // checkEntries checks entries of a block. file is their file of spec.files, or "" for none.
 func (c *checker) checkEntries(block *directive, entries []*directive, file string) {
 	for _, entry := range entries {
-		entry.file = file
+		if entry.file = file; file == "" {
+			entry.key = block.key
+		}
 		switch {
 		case entry.isBlock && slices.Contains(simpleEntries, block.name):
 			c.refuse(entry, `unexpected "{" in a "%s" block. Put a regular expression or a value with braces in quotes`,

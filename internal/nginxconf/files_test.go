@@ -80,5 +80,5 @@ func TestMasksAreCheap(t *testing.T) {
 	spec := withFiles(paths...)
 	line := "include /etc/nginx/files/*" + strings.Repeat("a", 60) + "*" + strings.Repeat("a", 60) + "b;"
 	text := inServer(strings.Repeat(line+"\n", MaxBytes/(len(line)+1)-10))
-	boundstest.Cheap(t, func() { Check(&spec, text, nil, nil) })
+	boundstest.Cheap(t, func() { Check(&spec, Whole(text), nil, nil) })
 }

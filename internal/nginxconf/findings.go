@@ -37,7 +37,7 @@ func (f *findings) addf(d *directive, format string, args []any) {
 		f.count++
 		return
 	}
-	f.add(Problem{File: d.file, Line: d.line, Message: messagef(format, args)})
+	f.add(Problem{Key: d.key, File: d.file, Line: d.line, Message: messagef(format, args)})
 }
 
 // messagef formats a message. It shortens the user's words.
@@ -52,7 +52,9 @@ func messagef(format string, args []any) string {
 
 // first returns the first findings in the order of the text.
 func (f *findings) first() []Problem {
-	slices.SortStableFunc(f.kept, func(a, b Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+	slices.SortStableFunc(f.kept, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.Key, b.Key), a.Line-b.Line)
+	})
 
 	// A file that is included more than once has the same finding for each include.
 	distinct := slices.CompactFunc(f.kept, func(a, b Problem) bool { return a == b && a.File != "" })

@@ -96,7 +96,7 @@ func includedCases() map[string]checked {
 // TestOwnDefaults verifies that ownDefaults lists directives that the operator adds to the http
 // context. nginx rejects a duplicate of these directives.
 func TestOwnDefaults(t *testing.T) {
-	files, err := Render(&v1alpha2.NginxOperatorSpec{}, "server { listen 8080; }", false)
+	files, err := Render(&v1alpha2.NginxOperatorSpec{}, Whole("server { listen 8080; }"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestIncludesAreCheap(t *testing.T) {
 	for name, texts := range map[string]map[string]string{"deep": known, "wide": wide, "empty": empty} {
 		for place, text := range map[string]string{"server": text, "map": entries} {
 			t.Run(name+" in a "+place, func(t *testing.T) {
-				boundstest.Cheap(t, func() { Check(&spec, text, texts, nil) })
+				boundstest.Cheap(t, func() { Check(&spec, Whole(text), texts, nil) })
 			})
 		}
 	}

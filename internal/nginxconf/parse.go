@@ -28,6 +28,7 @@ const (
 type directive struct {
 	name    string
 	line    int
+	key     string // the key with the user's text if spec.config has a mask, or ""
 	file    string // the path of the file of spec.files, or "" for the user's text itself
 	args    []string
 	block   []*directive

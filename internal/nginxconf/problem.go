@@ -7,6 +7,9 @@ import "fmt"
 type Problem struct {
 	// Field is the field of the spec that the finding is about, or empty if it is about the text.
 	Field string
+	// Key is the key of the ConfigMap with the text, or empty if spec.config has no mask, or if the
+	// finding is not about one key.
+	Key string
 	// File is the path of the included file of spec.files, or empty for the user's text itself.
 	File string
 	// Line is 0 if the problem has no single line.
@@ -15,7 +18,7 @@ type Problem struct {
 	Message string
 }
 
-// String returns the problem in one line, without the field.
+// String returns the problem in one line, without the field and the key.
 func (p Problem) String() string {
 	text := p.Message
 	if p.Line > 0 {

@@ -31,7 +31,8 @@ const (
 const (
 	// MainFile is the operator's part.
 	MainFile = "nginx.conf"
-	// ServersFile is the user's part. MainFile includes it in the http context.
+	// ServersFile is the user's part. MainFile includes it in the http context. With a mask, each key
+	// has a file of its own instead.
 	ServersFile = "servers.conf"
 	// ModulesFile loads the modules of spec.nginx.modules. MainContextFile has spec.nginx.main, and
 	// EventsFile spec.nginx.events.
@@ -43,21 +44,21 @@ const (
 // Files is the configuration of an operand: the text of each file in Directory, by name.
 type Files map[string]string
 
-// Render returns the configuration of a spec. servers is the text of spec.config. If it is empty, a
+// Render returns the configuration of a spec. servers is the text of spec.config. If it is nil, a
 // default server listens on every port. Render does not check the text; see Check.
-func Render(spec *v1alpha2.NginxOperatorSpec, servers string, ipv6 bool) (Files, error) {
-	if len(servers) > MaxBytes {
-		return nil, errors.New(tooLarge(len(servers)).Message)
+func Render(spec *v1alpha2.NginxOperatorSpec, servers Servers, ipv6 bool) (Files, error) {
+	if size := servers.Size(); size > MaxBytes {
+		return nil, errors.New(tooLarge(size).Message)
 	}
 
 	slots <- struct{}{}
 	defer func() { <-slots }()
-	tree, _ := parse(servers)
-	return render(spec, servers, tree, ipv6), nil
+	trees, _, _ := servers.parseAll()
+	return render(spec, servers, trees, ipv6), nil
 }
 
-// render is Render with the directives of the text.
-func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive, ipv6 bool) Files {
+// render is Render with the directives of each file.
+func render(spec *v1alpha2.NginxOperatorSpec, servers Servers, trees [][]*directive, ipv6 bool) Files {
 	tuning := defaults.Nginx(spec)
 	params := assets.NginxConfParams{
 		HealthPort:            defaults.HealthPort(spec),
@@ -70,10 +71,10 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 		WorkerShutdownSeconds: defaults.DrainOf(spec).WorkerShutdown,
 	}
 
-	if servers != "" {
-		params.Include = path.Join(Directory, ServersFile)
-		params.Given = map[string]bool{}
-		for _, d := range tree {
+	params.Given = map[string]bool{}
+	for i, part := range servers {
+		params.Includes = append(params.Includes, path.Join(Directory, part.file()))
+		for _, d := range trees[i] {
 			params.Given[d.name] = true
 		}
 	}
@@ -97,8 +98,8 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers string, tree []*directive,
 	}
 
 	files := Files{}
-	if servers != "" {
-		files[ServersFile] = servers
+	for _, part := range servers {
+		files[part.file()] = part.Text
 	}
 
 	add := func(include *string, name, text string) {

@@ -52,7 +52,7 @@ func TestServerNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := tlsSpec("shop", "other")
 			spec.Config = &v1alpha2.Config{}
-			problems, warnings := Check(&spec, test.text, nil, map[string][]string{"shop": test.known})
+			problems, warnings := Check(&spec, Whole(test.text), nil, map[string][]string{"shop": test.known})
 			isWarned := strings.Contains(fmt.Sprint(warnings), "clients refuse the certificate in Secret shop: ")
 			if isWarned != test.warned || len(problems) > 0 {
 				t.Errorf("warnings: %q, problems: %q", warnings, problems)
@@ -67,5 +67,5 @@ func TestServerNamesAreBounded(t *testing.T) {
 	text := "server { listen 8080; listen 8443 ssl; server_name" + strings.Repeat(" a.b", 200_000) + ";\n" +
 		"ssl_certificate /etc/nginx/tls/shop/tls.crt;\nssl_certificate_key /etc/nginx/tls/shop/tls.key; }"
 	known := strings.Split(strings.TrimSuffix(strings.Repeat(strings.Repeat("c.", 500)+"d,", 15), ","), ",")
-	boundstest.Cheap(t, func() { Check(&spec, text, nil, map[string][]string{"shop": known}) })
+	boundstest.Cheap(t, func() { Check(&spec, Whole(text), nil, map[string][]string{"shop": known}) })
 }

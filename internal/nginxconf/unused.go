@@ -17,7 +17,7 @@ func (c *checker) checkUnused() {
 	isServed := slices.ContainsFunc(c.withNames("root", "alias"), func(d *directive) bool {
 		return exposes(d.first(), ContentDirectory) || mayBegin(d.first(), ContentDirectory)
 	})
-	if c.spec.Content != nil && !isServed && !strings.Contains(c.text, ContentDirectory) {
+	if c.spec.Content != nil && !isServed && !c.servers.contains(ContentDirectory) {
 		c.warnings.add(Problem{Field: "spec.content", Message: fmt.Sprintf(
 			"no directive uses %s, so the content is not served. Add `root %s;`", ContentDirectory, ContentDirectory)})
 	}
@@ -26,7 +26,7 @@ func (c *checker) checkUnused() {
 	for i, tls := range c.spec.TLS {
 		directory := path.Join(TLSDirectory, tls.SecretName)
 		isRead := slices.ContainsFunc(certificates, func(d *directive) bool { return mayBegin(d.first(), directory+"/") })
-		if !isRead && !strings.Contains(c.text, directory+"/") {
+		if !isRead && !c.servers.contains(directory+"/") {
 			c.warnings.add(Problem{Field: fmt.Sprintf("spec.tls[%d]", i), Message: fmt.Sprintf(
 				"no directive uses %s, so the certificate is not served. Set ssl_certificate and ssl_certificate_key", directory)})
 		}

@@ -89,7 +89,7 @@ func TestUnused(t *testing.T) {
 			spec := withFiles("a.conf")
 			spec.Content, spec.TLS = &v1alpha2.Content{}, []v1alpha2.TLS{{SecretName: "shop"}}
 			var fields []string
-			_, warnings := Check(&spec, test.text, nil, nil)
+			_, warnings := Check(&spec, Whole(test.text), nil, nil)
 			for _, warning := range warnings {
 				if warning.Field != "" {
 					fields = append(fields, warning.Field)

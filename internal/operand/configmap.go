@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/assets"
@@ -31,6 +32,19 @@ func NewConfiguration(files nginxconf.Files) Configuration {
 	return Configuration{ShortHash(Digest(files)), files}
 }
 
+// ServersHash returns the hash of the user's server blocks from a ConfigMap.
+func ServersHash(servers nginxconf.Servers) string {
+	if len(servers) == 1 && servers[0].Key == "" {
+		return ShortHash(servers[0].Text)
+	}
+
+	texts := map[string]string{}
+	for _, part := range servers {
+		texts[part.Key] = part.Text
+	}
+	return ShortHash(Digest(texts))
+}
+
 // Content is a set of files of one revision.
 type Content struct {
 	// Hash identifies the files in the name of the ConfigMap.
@@ -40,9 +54,25 @@ type Content struct {
 	Binary map[string][]byte
 }
 
-// NewContent returns the files of a user's ConfigMap.
-func NewContent(source *corev1.ConfigMap) Content {
-	return Content{ShortHash(Digest(source.Data) + Digest(source.BinaryData)), source.Data, source.BinaryData}
+// NewContent returns the files of a user's ConfigMap: the keys of the items, or all keys if there
+// are no items.
+func NewContent(source *corev1.ConfigMap, items []v1alpha2.ContentItem) Content {
+	text, binary := source.Data, source.BinaryData
+	if len(items) > 0 {
+		keys := sets.New[string]()
+		for _, item := range items {
+			keys.Insert(item.Key)
+		}
+		text, binary = only(text, keys), only(binary, keys)
+	}
+	return Content{ShortHash(Digest(text) + Digest(binary)), text, binary}
+}
+
+// only returns the values of some keys.
+func only[T any](values map[string]T, keys sets.Set[string]) map[string]T {
+	out := maps.Clone(values)
+	maps.DeleteFunc(out, func(key string, _ T) bool { return !keys.Has(key) })
+	return out
 }
 
 // Files are the data of the ConfigMaps that Pods mount.

@@ -64,7 +64,7 @@ func TestDesired(t *testing.T) {
 	in.Content = ptr.To(NewContent(&corev1.ConfigMap{
 		Data:       map[string]string{"index.html": "<p>hello\n"},
 		BinaryData: map[string][]byte{"icon.png": {0x89, 'P'}},
-	}))
+	}, nil))
 	in.CertificatesHash = "0123456789abcdef"
 	fixture.Golden(t, "all-fields.yaml", asYAML(t, Desired(full, in)))
 }
@@ -203,8 +203,8 @@ func TestNamesOfConfigMaps(t *testing.T) {
 			t.Errorf("name %s", name)
 		}
 	}
-	text := NewContent(&corev1.ConfigMap{Data: map[string]string{"a": "b"}})
-	binary := NewContent(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": []byte("b")}})
+	text := NewContent(&corev1.ConfigMap{Data: map[string]string{"a": "b"}}, nil)
+	binary := NewContent(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": []byte("b")}}, nil)
 	name := ContentName(object, Inputs{Content: &text})
 	if !strings.HasPrefix(name, "web-content-") || text.Hash == binary.Hash {
 		t.Errorf("name %s, hashes %s and %s", name, text.Hash, binary.Hash)

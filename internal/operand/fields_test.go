@@ -20,6 +20,7 @@ import (
 	"github.com/example/nginx-operator/docs"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
 // fieldsPage returns the reference of the fields, which explains each field with an example.
@@ -117,17 +118,23 @@ func leavesOf(t *testing.T, name string, object client.Object) []string {
 // inputs returns the inputs that a reconcile would read for the object.
 func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) Inputs {
 	t.Helper()
-	servers := ""
+	var servers nginxconf.Servers
 	if config := object.Spec.Config; config != nil {
-		servers = config.Inline
+		servers = nginxconf.Whole(config.Inline)
 		if named := config.ConfigMapRef; named != nil && e.configMaps[named.Name] != nil {
-			servers = e.configMaps[named.Name].Data[defaults.ConfigKey(named)]
+			source, key := e.configMaps[named.Name], defaults.ConfigKey(named)
+			servers = nginxconf.Whole(source.Data[key])
+			for _, matching := range KeysOf(source, key) {
+				if nginxconf.IsKeyMask(key) {
+					servers = append(servers, nginxconf.Part{Key: matching, Text: source.Data[matching]})
+				}
+			}
 		}
 	}
-	in := newInputs(t, object, servers, false)
+	in := newInputsOf(t, object, servers, false)
 	if object.Spec.Content != nil {
 		source := ptr.Deref(e.configMaps[object.Spec.Content.ConfigMapRef.Name], corev1.ConfigMap{})
-		in.Content = ptr.To(NewContent(&source))
+		in.Content = ptr.To(NewContent(&source, object.Spec.Content.ConfigMapRef.Items))
 	}
 	copied := map[string][]byte{}
 	for _, file := range object.Spec.Files {

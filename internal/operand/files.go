@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,13 +21,13 @@ import (
 func NewDeclaredFiles(files map[string][]byte) Content {
 	copies := Content{Text: map[string]string{}, Binary: map[string][]byte{}}
 	digests := map[string]string{}
-	for path, text := range files {
+	for file, text := range files {
 		sum := sha256.Sum256(text)
-		digests[path] = hex.EncodeToString(sum[:])
+		digests[file] = hex.EncodeToString(sum[:])
 		if utf8.Valid(text) {
-			copies.Text[CopiedKey(path)] = string(text)
+			copies.Text[CopiedKey(file)] = string(text)
 		} else {
-			copies.Binary[CopiedKey(path)] = text
+			copies.Binary[CopiedKey(file)] = text
 		}
 	}
 
@@ -75,4 +77,18 @@ func KeyOf(source *corev1.ConfigMap, key string) ([]byte, bool) {
 	}
 	binary, found := source.BinaryData[key]
 	return binary, found
+}
+
+// MaxKeys is the maximum number of keys that a mask matches.
+const MaxKeys = 256
+
+// KeysOf returns the keys of a ConfigMap that a mask matches, in byte order.
+func KeysOf(source *corev1.ConfigMap, mask string) (keys []string) {
+	for _, key := range slices.Concat(slices.Collect(maps.Keys(source.Data)), slices.Collect(maps.Keys(source.BinaryData))) {
+		if matches, err := path.Match(mask, key); matches && err == nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -57,6 +58,10 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	nginx.Resources = defaults.Resources(spec)
 	if in.Content != nil {
 		source := &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: ContentName(object, in)}}
+		for _, item := range ptr.Deref(spec.Content, v1alpha2.Content{}).ConfigMapRef.Items {
+			source.Items = append(source.Items, corev1.KeyToPath{Key: item.Key, Path: item.Path})
+		}
+		slices.SortFunc(source.Items, func(a, b corev1.KeyToPath) int { return cmp.Compare(a.Path, b.Path) })
 		mount(pod, nginxconf.ContentDirectory, corev1.Volume{
 			Name: "content", VolumeSource: corev1.VolumeSource{ConfigMap: source},
 		})

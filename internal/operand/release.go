@@ -29,8 +29,8 @@ type Release struct {
 }
 
 // Configuration returns the complete nginx configuration for server blocks of the user, which are
-// "" for the default. It returns an error if the spec has a value that cannot be rendered.
-func (r Release) Configuration(object *v1alpha2.NginxOperator, servers string) (Configuration, error) {
+// nil for the default. It returns an error if the spec has a value that cannot be rendered.
+func (r Release) Configuration(object *v1alpha2.NginxOperator, servers nginxconf.Servers) (Configuration, error) {
 	files, err := nginxconf.Render(&object.Spec, servers, r.IPv6)
 	if err != nil {
 		return Configuration{}, err

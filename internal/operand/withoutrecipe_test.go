@@ -12,6 +12,9 @@ var withoutRecipe = map[string][]string{
 	"the recipe's ConfigMap has the default key": {
 		"config.configMapRef.key",
 	},
+	"all keys in one directory fit most instances": {
+		"content.configMapRef.items[].",
+	},
 	"the defaults fit most instances": {
 		"nginx.", "rollout.", "service.internalTrafficPolicy", "service.sessionAffinity", "monitoring.exporter",
 		"monitoring.image", "monitoring.resources.", "cache.path", "cache.inMemory",

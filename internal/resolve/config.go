@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -15,13 +17,11 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/validation"
 	"github.com/example/nginx-operator/pkg/reference"
 )
 
 // verdict is the conclusion about a configuration in a ConfigMap.
 type verdict struct {
-	hasKey        bool
 	hash, servers string
 	blockers      []failure.Failure
 }
@@ -34,7 +34,7 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 	config := ptr.Deref(object.Spec.Config, v1alpha2.Config{})
 	if config.ConfigMapRef == nil {
 		if isValid {
-			to.in.Config, to.blockers = r.render(object, config.Inline)
+			to.in.Config, to.blockers = r.render(object, nginxconf.Whole(config.Inline))
 		}
 		return nil
 	}
@@ -44,20 +44,19 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 		return err
 	}
 
-	name, key := config.ConfigMapRef.Name, defaults.ConfigKey(config.ConfigMapRef)
-	path := operand.SpecPath.Child("config", "configMapRef")
+	name := config.ConfigMapRef.Name
 	source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
 	var rendered operand.Configuration
 	conclusion, exists, err := reference.Derive(ctx, r.ConfigMaps, cacheKey, source, func() verdict {
-		text, hasKey := source.Data[key]
-		if !hasKey || !isValid {
-			return verdict{hasKey: hasKey}
+		servers, missing := serversIn(source, config.ConfigMapRef)
+		if len(missing) > 0 || !isValid {
+			return verdict{blockers: missing}
 		}
 
-		checked := verdict{hasKey: true, blockers: checkConfig(&object.Spec, text, messagePrefix(config.ConfigMapRef), nil)}
+		checked := verdict{blockers: checkConfig(&object.Spec, servers, nil)}
 		if len(checked.blockers) == 0 {
-			rendered, checked.blockers = r.render(object, text)
-			checked.hash, checked.servers = rendered.Hash, operand.ShortHash(text)
+			rendered, checked.blockers = r.render(object, servers)
+			checked.hash, checked.servers = rendered.Hash, operand.ServersHash(servers)
 		}
 
 		return checked
@@ -67,15 +66,65 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 	case err != nil:
 		return err
 	case !exists:
-		to.block(notFound(path.Child("name"), "ConfigMap", name))
-	case !conclusion.hasKey && !validation.IsMask(key): // the spec has an error for a mask
-		to.block(noKey(path.Child("key"), "ConfigMap", name, key, " in its data"))
+		to.block(notFound(configPath.Child("name"), "ConfigMap", name))
 	default:
 		rendered.Hash = conclusion.hash
 		to.in.Config, to.in.ServersHash = rendered, conclusion.servers
 		to.block(conclusion.blockers...)
 	}
 
+	return nil
+}
+
+var configPath = operand.SpecPath.Child("config", "configMapRef")
+
+// serversIn returns the configuration in a ConfigMap, or the reasons why it has none.
+func serversIn(source *corev1.ConfigMap, ref *v1alpha2.ConfigMapKeyReference) (nginxconf.Servers, []failure.Failure) {
+	at, key := configPath.Child("key"), defaults.ConfigKey(ref)
+	if !nginxconf.IsKeyMask(key) {
+		text, hasKey := source.Data[key]
+		if !hasKey {
+			return nil, []failure.Failure{noKey(at, "ConfigMap", source.Name, key, inData)}
+		}
+		return nginxconf.Servers{{Text: text}}, nil
+	}
+
+	keys := operand.KeysOf(source, key)
+	if blocker := notMatching(at, source.Name, key, len(keys)); blocker != nil {
+		return nil, []failure.Failure{*blocker}
+	}
+
+	var servers nginxconf.Servers
+	for _, key := range keys {
+		text, hasKey := source.Data[key]
+		switch {
+		case !hasKey: // text that is not UTF-8 is in binaryData
+			return nil, []failure.Failure{noKey(at, "ConfigMap", source.Name, key, inData)}
+		case len(key) > nginxconf.MaxKey:
+			message := fmt.Sprintf("%s: ConfigMap %q has a key with %d characters, the limit is %d; shorten %q",
+				at, source.Name, len(key), nginxconf.MaxKey, key)
+			return nil, []failure.Failure{{Reason: v1alpha2.ReasonInvalidReference, Message: message}}
+		}
+		servers = append(servers, nginxconf.Part{Key: key, Text: text})
+	}
+
+	return servers, nil
+}
+
+// inData is the part of a ConfigMap that has configurations.
+const inData = " in its data"
+
+// notMatching returns the blocker for a mask that matches no keys, or too many, or nil.
+func notMatching(at *field.Path, name, mask string, keys int) *failure.Failure {
+	switch {
+	case keys == 0:
+		return &failure.Failure{Reason: v1alpha2.ReasonReferenceNotFound, Message: fmt.Sprintf(
+			"%s: ConfigMap %q has no key that matches %q; add one, or write another mask", at, name, mask)}
+	case keys > operand.MaxKeys:
+		return &failure.Failure{Reason: v1alpha2.ReasonInvalidReference, Message: fmt.Sprintf(
+			"%s: ConfigMap %q has %d keys that match %q, the limit is %d; remove some, or write a mask that matches fewer keys",
+			at, name, keys, mask, operand.MaxKeys)}
+	}
 	return nil
 }
 
@@ -92,33 +141,37 @@ func configCacheKey(object *v1alpha2.NginxOperator, isValid bool) (string, error
 }
 
 // checkConfig returns the errors in a configuration and in the included files with a known text.
-func checkConfig(spec *v1alpha2.NginxOperatorSpec, text, prefix string, texts map[string]string) []failure.Failure {
-	if text == "" {
+func checkConfig(spec *v1alpha2.NginxOperatorSpec, servers nginxconf.Servers, texts map[string]string) []failure.Failure {
+	if servers.Size() == 0 {
 		return []failure.Failure{{
 			Reason:  v1alpha2.ReasonInvalidConfiguration,
-			Message: prefix + "the configuration is empty; write a server block, or remove spec.config",
+			Message: messagePrefix(spec.Config, "") + "the configuration is empty; write a server block, or remove spec.config",
 		}}
 	}
 
 	var blockers []failure.Failure
-	problems, _ := nginxconf.Check(spec, text, texts, nil)
+	problems, _ := nginxconf.Check(spec, servers, texts, nil)
 	for _, problem := range problems {
 		blockers = append(blockers, failure.Failure{
-			Reason: v1alpha2.ReasonInvalidConfiguration, Message: prefix + problem.String(),
+			Reason: v1alpha2.ReasonInvalidConfiguration, Message: messagePrefix(spec.Config, problem.Key) + problem.String(),
 		})
 	}
 
 	return blockers
 }
 
-// messagePrefix returns the start of messages about a configuration in a ConfigMap.
-func messagePrefix(reference *v1alpha2.ConfigMapKeyReference) string {
-	path := operand.SpecPath.Child("config", "configMapRef")
-	return fmt.Sprintf("%s: ConfigMap %q, key %q: ", path, reference.Name, defaults.ConfigKey(reference))
+// messagePrefix returns the start of messages about a configuration. key is the key that a mask
+// matches, or "".
+func messagePrefix(config *v1alpha2.Config, key string) string {
+	ref := config.ConfigMapRef
+	if ref == nil {
+		return operand.SpecPath.Child("config", "inline").String() + ": "
+	}
+	return fmt.Sprintf("%s: ConfigMap %q, key %q: ", configPath, ref.Name, cmp.Or(key, defaults.ConfigKey(ref)))
 }
 
 // render returns the complete configuration for server blocks.
-func (r Resolver) render(object *v1alpha2.NginxOperator, servers string) (operand.Configuration, []failure.Failure) {
+func (r Resolver) render(object *v1alpha2.NginxOperator, servers nginxconf.Servers) (operand.Configuration, []failure.Failure) {
 	rendered, err := r.Configuration(object, servers)
 	if err != nil {
 		return rendered, []failure.Failure{{Reason: v1alpha2.ReasonInvalidConfiguration, Message: err.Error()}}
@@ -193,8 +246,7 @@ func (r Resolver) checkWithFiles(
 	case config == nil:
 		return blockers, nil
 	case config.ConfigMapRef == nil:
-		prefix := operand.SpecPath.Child("config", "inline").String() + ": "
-		return append(blockers, checkConfig(&object.Spec, config.Inline, prefix, texts)...), nil
+		return append(blockers, checkConfig(&object.Spec, nginxconf.Whole(config.Inline), texts)...), nil
 	}
 
 	_, servers, err := r.readServers(ctx, object)
@@ -202,5 +254,5 @@ func (r Resolver) checkWithFiles(
 		return nil, err
 	}
 
-	return append(blockers, checkConfig(&object.Spec, servers, messagePrefix(config.ConfigMapRef), texts)...), nil
+	return append(blockers, checkConfig(&object.Spec, servers, texts)...), nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/example/nginx-operator/internal/failure"
 	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
-	"github.com/example/nginx-operator/internal/validation"
 	"github.com/example/nginx-operator/pkg/reference"
 )
 
@@ -24,22 +23,57 @@ func (r Resolver) resolveContent(ctx context.Context, object *v1alpha2.NginxOper
 		return nil
 	}
 
+	ref := &object.Spec.Content.ConfigMapRef
 	content := &operand.Content{}
-	source := &corev1.ConfigMap{ObjectMeta: referenced(object, object.Spec.Content.ConfigMapRef.Name)}
-	hash, exists, err := reference.Derive(ctx, r.ConfigMaps, "content", source, func() string {
-		*content = operand.NewContent(source)
-		return content.Hash
+	source := &corev1.ConfigMap{ObjectMeta: referenced(object, ref.Name)}
+	conclusion, exists, err := reference.Derive(ctx, r.ConfigMaps, contentCacheKey(ref.Items), source, func() served {
+		*content = operand.NewContent(source, ref.Items)
+		return served{content.Hash, missingItems(source, ref.Items)}
 	})
 	if err != nil {
 		return err
 	}
+
+	at := operand.SpecPath.Child("content", "configMapRef")
 	if !exists {
-		to.block(notFound(operand.SpecPath.Child("content", "configMapRef", "name"), "ConfigMap", source.Name))
+		to.block(notFound(at.Child("name"), "ConfigMap", source.Name))
+	}
+	for _, i := range conclusion.missing {
+		to.block(noKey(at.Child("items").Index(i).Child("key"), "ConfigMap", source.Name, ref.Items[i].Key, ""))
 	}
 
-	content.Hash = hash
+	content.Hash = conclusion.hash
 	to.in.Content = content
 	return nil
+}
+
+// served is the conclusion about the static files in a ConfigMap.
+type served struct {
+	hash string
+	// missing has the indexes of the items whose keys do not exist.
+	missing []int
+}
+
+// maxMissing limits the items that are reported as missing.
+const maxMissing = 8
+
+// missingItems returns the indexes of the first items whose keys a ConfigMap does not have.
+func missingItems(source *corev1.ConfigMap, items []v1alpha2.ContentItem) (missing []int) {
+	for i, item := range items {
+		if _, hasKey := operand.KeyOf(source, item.Key); !hasKey && len(missing) < maxMissing {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// contentCacheKey identifies the conclusion about static files. Their paths do not affect it.
+func contentCacheKey(items []v1alpha2.ContentItem) string {
+	sum := sha256.New()
+	for _, item := range items {
+		_, _ = fmt.Fprintln(sum, item.Key) // keys have no line breaks
+	}
+	return fmt.Sprintf("content %d %x", len(items), sum.Sum(nil))
 }
 
 // keyed is the conclusion about one key of a ConfigMap or Secret.
@@ -138,7 +172,7 @@ func (r *resolution) blockMissing(at *field.Path, kind, name, key string, exists
 	case conclusion.refused != "":
 		message := fmt.Sprintf("%s: %s %q %s", at.Child("name"), kind, name, conclusion.refused)
 		r.block(failure.Failure{Reason: v1alpha2.ReasonInvalidReference, Message: message})
-	case !conclusion.exists && !validation.IsMask(key): // the spec has an error for a mask
+	case !conclusion.exists && !nginxconf.IsKeyMask(key): // the spec has an error for a mask
 		r.block(noKey(at.Child("key"), kind, name, key, ""))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
 )
 
@@ -35,12 +35,13 @@ func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) f
 		if in.Content != nil {
 			content := *in.Content
 			if content.Text == nil && content.Binary == nil {
-				source, err := r.readConfigMap(ctx, object, object.Spec.Content.ConfigMapRef.Name)
+				ref := &object.Spec.Content.ConfigMapRef
+				source, err := r.readConfigMap(ctx, object, ref.Name)
 				if err != nil {
 					return files, err
 				}
 
-				content = operand.NewContent(source)
+				content = operand.NewContent(source, ref.Items)
 				if err := sameHash(source, content.Hash, in.Content.Hash); err != nil {
 					return files, err
 				}
@@ -83,10 +84,11 @@ func (r Resolver) readDeclaredFiles(
 }
 
 // readServers reads the server blocks of a ConfigMap.
-func (r Resolver) readServers(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.ConfigMap, string, error) {
+func (r Resolver) readServers(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.ConfigMap, nginxconf.Servers, error) {
 	ref := object.Spec.Config.ConfigMapRef
 	source, err := r.readConfigMap(ctx, object, ref.Name)
-	return source, source.Data[defaults.ConfigKey(ref)], err
+	servers, _ := serversIn(source, ref)
+	return source, servers, err
 }
 
 // readConfigMap reads a ConfigMap. It returns a conflict if the ConfigMap no longer exists.

@@ -124,6 +124,16 @@ func contentFrom(name string) func(*v1alpha2.NginxOperatorSpec) {
 	}
 }
 
+// itemsFrom returns a change of a spec to content with items, given by pairs of key and path.
+func itemsFrom(name string, pairs ...string) func(*v1alpha2.NginxOperatorSpec) {
+	return func(s *v1alpha2.NginxOperatorSpec) {
+		contentFrom(name)(s)
+		for i := 0; i < len(pairs); i += 2 {
+			s.Content.ConfigMapRef.Items = append(s.Content.ConfigMapRef.Items, v1alpha2.ContentItem{Key: pairs[i], Path: pairs[i+1]})
+		}
+	}
+}
+
 func certificateFrom(names ...string) func(*v1alpha2.NginxOperatorSpec) {
 	return func(s *v1alpha2.NginxOperatorSpec) {
 		for _, name := range names {
@@ -170,10 +180,28 @@ func TestBlockers(t *testing.T) {
 		"objects of the other kind": {
 			change: changes{certificateFrom("servers"), contentFrom("shop-tls")}, objects: append(servers(""), opaque),
 		},
-		"no such key":             {change: changes{configFrom("web.conf"), fileFrom("a.conf")}, objects: servers(goodConfig)},
+		"no such key": {change: changes{configFrom("web.conf"), fileFrom("a.conf")}, objects: servers(goodConfig)},
+		"no such item": {
+			change:  changes{itemsFrom("pages", "index.html", "index.html", "site.css", "css/site.css", "dot.png", "img/dot.png")},
+			objects: []client.Object{newConfigMap("pages", map[string]string{"index.html": "hello"})},
+		},
 		"no such key in a Secret": {change: changes{secretFileFrom("a")}, objects: []client.Object{newSecret("robot", nil)}},
 		// The spec has an error for a mask, so the missing key is not reported.
-		"a mask":                   {change: changes{configFrom("*.conf"), fileFrom("*")}, objects: servers(goodConfig)},
+		"a mask of files":     {change: changes{fileFrom("*")}, objects: servers(goodConfig)},
+		"no key that matches": {change: changes{configFrom("*.inc")}, objects: servers(goodConfig)},
+		"256 keys":            {change: changes{configFrom("*.conf")}, objects: manyKeys(256, ""), valid: true},
+		"257 keys":            {change: changes{configFrom("*.conf")}, objects: manyKeys(257, "")},
+		"a long key":          {change: changes{configFrom("*.conf")}, objects: manyKeys(1, strings.Repeat("a", 242))},
+		"a longest key":       {change: changes{configFrom("*.conf")}, objects: manyKeys(1, strings.Repeat("a", 237)), valid: true},
+		"keys without text": {change: changes{configFrom("*.conf")}, objects: []client.Object{
+			newConfigMap("servers", map[string]string{"a.conf": "", "b.conf": ""}),
+		}},
+		"a key in binaryData": {change: changes{configFrom("*.conf")}, objects: []client.Object{
+			&corev1.ConfigMap{ObjectMeta: newConfigMap("servers", nil).ObjectMeta, BinaryData: map[string][]byte{"a.conf": {0xff}}},
+		}},
+		"errors in two keys": {change: changes{configFrom("*.conf")}, objects: []client.Object{newConfigMap("servers", map[string]string{
+			"00-a.conf": "\ngzip onn;\n", "20-b.conf": "server {\n    listen 8080;\n    autoindex onn;\n}\n", "notes.txt": "{",
+		})}},
 		"an empty configuration":   {change: changes{configFrom("")}, objects: servers("")},
 		"a Secret of another type": {change: changes{certificateFrom("shop-tls")}, objects: []client.Object{opaque}},
 		"a Secret without a key":   {change: changes{certificateFrom("shop-tls")}, objects: []client.Object{half}},
@@ -215,6 +243,15 @@ func TestBlockers(t *testing.T) {
 
 	maps.Copy(cases, unusableCases(t, opaque))
 	fixture.GoldenCases(t, "messages.txt", cases)
+}
+
+// manyKeys returns a ConfigMap with a number of valid configurations, whose keys end with ".conf".
+func manyKeys(number int, prefix string) []client.Object {
+	data := map[string]string{"notes.txt": "{"}
+	for i := range number {
+		data[fmt.Sprintf("%s%03d.conf", prefix, i)] = goodConfig
+	}
+	return []client.Object{newConfigMap("servers", data)}
 }
 
 // unusableCases returns cases of running Pods whose objects are missing or unusable.
@@ -360,6 +397,64 @@ func TestResolveRemembersConclusions(t *testing.T) {
 	want := operand.Files{Config: first.Config.Files, Text: first.Content.Text, Binary: first.Content.Binary}
 	if diff := gocmp.Diff(want, files); diff != "" || len(files.Config) == 0 || len(files.Text) == 0 {
 		t.Errorf("files that are read again (-first +second):\n%s", diff)
+	}
+}
+
+// TestResolveItems verifies that the copy of content has the keys of its items alone, from data and
+// binaryData, that another key or another path does not change its hash, and that no items are all
+// keys.
+func TestResolveItems(t *testing.T) {
+	resolved := func(other string, change func(*v1alpha2.NginxOperatorSpec)) operand.Inputs {
+		source := newConfigMap("pages", map[string]string{"index.html": "hello", "site.css": "h1 {}", "other": other})
+		source.BinaryData = map[string][]byte{"dot.png": {0x89, 'P'}}
+		r, _ := newResolver(t, asRead, source)
+		in, blockers, err := r.Resolve(t.Context(), fixture.NewObject(change), nil)
+		if err != nil || len(blockers) != 0 {
+			t.Fatalf("blockers %v, %v", blockers, err)
+		}
+		return in
+	}
+	items := itemsFrom("pages", "site.css", "css/site.css", "dot.png", "img/a/dot.png", "site.css", "b.css")
+	first, all := resolved("a", items), resolved("a", contentFrom("pages"))
+	want := operand.Content{Hash: first.Content.Hash, Text: map[string]string{"site.css": "h1 {}"}}
+	want.Binary = map[string][]byte{"dot.png": {0x89, 'P'}}
+	if diff := gocmp.Diff(want, *first.Content); diff != "" || len(all.Content.Text) != 3 || first.Content.Hash == all.Content.Hash {
+		t.Errorf("all keys %v (-want +got):\n%s", all.Content, diff)
+	}
+	moved := itemsFrom("pages", "site.css", "a.css", "dot.png", "a.png")
+	for name, same := range map[string]operand.Inputs{"another key": resolved("b", items), "another path": resolved("a", moved)} {
+		if same.Content.Hash != first.Content.Hash {
+			t.Errorf("%s: hash %s, was %s", name, same.Content.Hash, first.Content.Hash)
+		}
+	}
+}
+
+// TestResolveKeys verifies that a mask renders each matching key, that a new matching key changes the
+// hashes and another key does not, and that the files are read again as they were rendered.
+func TestResolveKeys(t *testing.T) {
+	resolved := func(data map[string]string) operand.Inputs {
+		r, _ := newResolver(t, asRead, newConfigMap("servers", data))
+		object := fixture.NewObject(configFrom("*.conf"))
+		in, blockers, err := r.Resolve(t.Context(), object, nil)
+		if err != nil || len(blockers) != 0 {
+			t.Fatalf("blockers %v, %v", blockers, err)
+		}
+		want := in.Config.Files
+		in.Config.Files = nil
+		files, err := r.ReadFiles(object, in)(t.Context())
+		if diff := gocmp.Diff(want, files.Config); diff != "" || err != nil || files.Config["servers-b.conf"] != goodConfig {
+			t.Fatalf("%v, read again (-first +second):\n%s", err, diff)
+		}
+		return in
+	}
+	first := resolved(map[string]string{"a.conf": "gzip on;\n", "b.conf": goodConfig})
+	other := resolved(map[string]string{"a.conf": "gzip on;\n", "b.conf": goodConfig, "notes.txt": "a"})
+	added := resolved(map[string]string{"a.conf": "gzip on;\n", "b.conf": goodConfig, "c.conf": ""})
+	if other.Config.Hash != first.Config.Hash || other.ServersHash != first.ServersHash {
+		t.Error("another key changes a hash")
+	}
+	if added.Config.Hash == first.Config.Hash || added.ServersHash == first.ServersHash {
+		t.Error("a new key does not change a hash")
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func TestForgedConfigMaps(t *testing.T) {
 	object := fixture.NewObject(fixture.WithFiles("a/b.conf", "c.mmdb"))
 	copied := operand.NewDeclaredFiles(map[string][]byte{"a/b.conf": []byte("one"), "c.mmdb": {0xff, 0}})
-	pages := operand.NewContent(&corev1.ConfigMap{Data: map[string]string{"index.html": "hello"}})
+	pages := operand.NewContent(&corev1.ConfigMap{Data: map[string]string{"index.html": "hello"}}, nil)
 	in := operand.Inputs{
 		Image: fixture.Image, Config: operand.NewConfiguration(nginxconf.Files{nginxconf.MainFile: "# main"}),
 		Content: &operand.Content{Hash: pages.Hash}, Files: &operand.Content{Hash: copied.Hash},

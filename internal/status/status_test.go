@@ -486,7 +486,7 @@ func declaredInputs(t *testing.T, object *v1alpha2.NginxOperator) operand.Inputs
 	release := operand.Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage}
 	in := release.Inputs(object)
 	var err error
-	if in.Config, err = release.Configuration(object, ""); err != nil {
+	if in.Config, err = release.Configuration(object, nil); err != nil {
 		t.Fatal(err)
 	}
 	return in

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -26,31 +27,18 @@ func validateImage(image string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateMasks rejects masks. The schema already has the rule of a later release, because no
-// release after 0.7.1 can change a rule (docs/adr/0052-rules-are-frozen.md).
+// validateMasks rejects masks in spec.files. The schema already has the rule of a later release,
+// because no release after 0.7.1 can change a rule (docs/adr/0052-rules-are-frozen.md).
 func validateMasks(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	validate := func(key string, at *field.Path) {
-		if IsMask(key) {
-			errs = append(errs, invalid(at.Child("configMapRef", "key"), key,
+	for i, file := range spec.Files {
+		if file.ConfigMapRef != nil && nginxconf.IsKeyMask(file.ConfigMapRef.Key) {
+			errs = append(errs, invalid(path.Child("files").Index(i).Child("configMapRef", "key"), file.ConfigMapRef.Key,
 				"wildcards (*) are not supported; write one key, for example nginx.conf")...)
 		}
 	}
-	if spec.Config != nil && spec.Config.ConfigMapRef != nil {
-		validate(spec.Config.ConfigMapRef.Key, path.Child("config"))
-	}
-
-	for i, file := range spec.Files {
-		if file.ConfigMapRef != nil {
-			validate(file.ConfigMapRef.Key, path.Child("files").Index(i))
-		}
-	}
-
 	return errs
 }
-
-// IsMask reports whether a key is a mask, which matches several keys. This release refuses masks.
-func IsMask(key string) bool { return strings.Contains(key, "*") }
 
 func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorList {
 	if service == nil {

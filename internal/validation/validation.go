@@ -41,6 +41,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 		validateImage(spec.Image, path.Child("image")),
 		validatePorts(spec, path),
 		validateMasks(spec, path),
+		validateContent(spec.Content, path.Child("content")),
 		validateService(spec.Service, path.Child("service")),
 		validateExpose(spec.Expose, path.Child("expose")),
 		validateResources(resources.Requests, resources.Limits, path.Child("resources")),
@@ -60,7 +61,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	// The configuration can only be checked against valid ports. The controller checks
 	// configurations in ConfigMaps, because admission makes no requests.
 	if len(errs) == 0 && spec.Config != nil && spec.Config.Inline != "" {
-		problems, _ := nginxconf.Check(spec, spec.Config.Inline, nil, nil)
+		problems, _ := nginxconf.Check(spec, nginxconf.Whole(spec.Config.Inline), nil, nil)
 		for _, problem := range problems {
 			errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
 		}

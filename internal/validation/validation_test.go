@@ -69,7 +69,9 @@ podTemplate:
   priorityClassName: high
   imagePullSecrets: [{name: registry}]
 `,
-	"main and events": "nginx: {main: pcre_jit on;, events: multi_accept on;, modules: [ngx_http_js_module]}",
+	"main and events":      "nginx: {main: pcre_jit on;, events: multi_accept on;, modules: [ngx_http_js_module]}",
+	"a mask":               "config: {configMapRef: {name: a, key: '*.conf'}}",
+	"items of the content": "content: {configMapRef: {name: a, items: [{key: a, path: css/a}, {key: a, path: css/b}, {key: b, path: cs}]}}",
 	"target ports that cross": "ports: [{name: a, port: 80, targetPort: 81}, " +
 		"{name: b, port: 81, targetPort: 80}]",
 	"no plain HTTP": "{ports: [], tls: [{secretName: shop}]}",
@@ -110,8 +112,9 @@ sidecars: [{name: refresh, image: 'busybox:1.37', volumeMounts: [{name: a, mount
 
 // invalidSpecs have errors that the schema does not have: testdata/messages.txt.
 var invalidSpecs = map[string]string{ //nolint:gosec // no credentials
-	"masks": "config: {configMapRef: {name: a, key: '*.conf'}}\n" +
-		"files: [{path: a, configMapRef: {name: a, key: '*'}}]",
+	"masks": "files: [{path: a, configMapRef: {name: a, key: '*'}}]",
+	"items below files": "content: {configMapRef: {name: a, items: [{key: a, path: css/a}, {key: b, path: css}, " +
+		"{key: a, path: css/a/b}, {key: a, path: c}]}}",
 	"empty expose":                     "expose: {}",
 	"image with a scheme":              "image: https://docker.io/nginx",
 	"port twice":                       "ports: [{name: a, port: 80}, {name: b, port: 80}]",

@@ -81,7 +81,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	}
 
 	if spec.Config != nil && spec.Config.Inline != "" {
-		_, inConfig := nginxconf.Check(spec, spec.Config.Inline, nil, dnsNames(certificates))
+		_, inConfig := nginxconf.Check(spec, nginxconf.Whole(spec.Config.Inline), nil, dnsNames(certificates))
 		for _, warning := range inConfig {
 			add("%s: %s", cmp.Or(warning.Field, "spec.config.inline"), warning)
 		}

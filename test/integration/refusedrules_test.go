@@ -45,9 +45,25 @@ var refusedByRules = map[string]refusal{
 	"name of the ConfigMap":            {"config: {configMapRef: {name: Servers}}", "spec.config.configMapRef.name", invalid},
 	"key of the ConfigMap":             {"config: {configMapRef: {name: a, key: a/b}}", "spec.config.configMapRef.key", invalid},
 	"name of the content":              {"content: {configMapRef: {name: a..b}}", "spec.content.configMapRef.name", invalid},
-	"name of a Secret":                 {"tls: [{secretName: Shop}]", "spec.tls[0].secretName", invalid},
-	"class without a load balancer":    {"service: {loadBalancerClass: example.com/lb}", "spec.service.loadBalancerClass", invalid},
-	"policy without outside traffic":   {"service: {externalTrafficPolicy: Local}", "spec.service.externalTrafficPolicy", invalid},
+	"key of an item": {
+		"content: {configMapRef: {name: a, items: [{key: a/b, path: a}]}}",
+		"spec.content.configMapRef.items[0].key", invalid,
+	},
+	"item outside": {
+		"content: {configMapRef: {name: a, items: [{key: a, path: b/../c}]}}",
+		"spec.content.configMapRef.items[0].path", invalid,
+	},
+	"item with a dot": {
+		"content: {configMapRef: {name: a, items: [{key: a, path: b/.}]}}",
+		"spec.content.configMapRef.items[0].path", invalid,
+	},
+	"item with an absolute path": {
+		"content: {configMapRef: {name: a, items: [{key: a, path: /b}]}}",
+		"spec.content.configMapRef.items[0].path", invalid,
+	},
+	"name of a Secret":               {"tls: [{secretName: Shop}]", "spec.tls[0].secretName", invalid},
+	"class without a load balancer":  {"service: {loadBalancerClass: example.com/lb}", "spec.service.loadBalancerClass", invalid},
+	"policy without outside traffic": {"service: {externalTrafficPolicy: Local}", "spec.service.externalTrafficPolicy", invalid},
 	"networks without a load balancer": {
 		"service: {loadBalancerSourceRanges: [192.0.2.0/24]}",
 		"spec.service.loadBalancerSourceRanges", invalid,

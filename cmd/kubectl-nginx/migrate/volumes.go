@@ -134,8 +134,13 @@ func (r *Result) knownMount(mount mounted) (bool, error) {
 		return true, nil
 	case configMap != "" && isConfiguration(mount):
 		return true, r.config(configMap, mount)
-	case configMap != "" && mount.at == htmlDirectory && isWhole && spec.Content == nil && len(itemsOf(mount.volume)) == 0:
+	case configMap != "" && mount.at == htmlDirectory && isWhole && spec.Content == nil && !hasModes(mount.volume):
 		spec.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: configMap}}
+		items := itemsOf(mount.volume)
+		for _, file := range slices.Sorted(maps.Keys(items)) {
+			item := v1alpha2.ContentItem{Key: items[file], Path: file}
+			spec.Content.ConfigMapRef.Items = append(spec.Content.ConfigMapRef.Items, item)
+		}
 		return true, nil
 	// spec.volumes can share a volume with other containers, and spec.cache cannot.
 	case isEmptyDir && spec.Cache == nil && strings.HasPrefix(mount.at, cacheRoot+"/") && isWhole && !r.mounts(mount.name):
@@ -186,4 +191,13 @@ func itemsOf(volume source) map[string]string {
 	}
 
 	return items
+}
+
+// hasModes reports whether a key in a volume has a mode. spec.volumes reports it as lost.
+func hasModes(volume source) bool {
+	list, _, _ := unstructured.NestedSlice(volume.fields, "configMap", "items")
+	return slices.ContainsFunc(list, func(item any) bool {
+		fields, _ := item.(map[string]any)
+		return fields["mode"] != nil
+	})
 }

@@ -132,7 +132,16 @@ func TestMounts(t *testing.T) {
 		},
 		"some static files": {
 			"{name: v, mountPath: /usr/share/nginx/html}", "{name: v, configMap: {name: c, items: [{key: a, path: index.html}]}}",
-			`{volumes: [{name: v, mountPath: /usr/share/nginx/html, configMap: {name: c, items: [{key: a, path: index.html}]}}]}`, nil,
+			`content: {configMapRef: {name: c, items: [{key: a, path: index.html}]}}`, nil,
+		},
+		"keys of a ConfigMap in directories": {
+			"{name: v, mountPath: /usr/share/nginx/html}", "{name: v, configMap: {name: c, items: [{key: b, path: css/b.css}, {key: a, path: a}]}}",
+			`content: {configMapRef: {name: c, items: [{key: a, path: a}, {key: b, path: css/b.css}]}}`, nil,
+		},
+		"a key of a ConfigMap with a mode": {
+			"{name: v, mountPath: /usr/share/nginx/html}", "{name: v, configMap: {name: c, items: [{key: a, path: a, mode: 384}]}}",
+			`{volumes: [{name: v, mountPath: /usr/share/nginx/html, configMap: {name: c, items: [{key: a, path: a}]}}]}`,
+			[]string{"mode"},
 		},
 		"a cache": {
 			"{name: v, mountPath: /var/cache/nginx}", "{name: v, emptyDir: {sizeLimit: 1.5Gi}}",
