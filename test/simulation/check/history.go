@@ -21,6 +21,9 @@ type Change struct {
 	// spec references, another release, or a failed rollout. It applies to all instances if
 	// Instance is "".
 	Asks bool
+	// OldPods is true if the operator may not have seen the current Pods and ReplicaSets yet,
+	// because it started on an older view of them.
+	OldPods bool
 }
 
 func textOf(spec any) string {

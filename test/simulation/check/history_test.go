@@ -3,6 +3,10 @@ package check
 import (
 	"testing"
 	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 func at(minutes int, change Change) Change {
@@ -27,6 +31,18 @@ func TestReturns(t *testing.T) {
 	ask, first, second := Change{Instance: "web", Asks: true}, Change{Instance: "web", Child: "Service", Spec: 1},
 		Change{Instance: "web", Child: "Service", Spec: 2}
 	between := Change{Instance: "web", Child: "Service", Spec: 3}
+	admits := func(numbers ...int32) Change {
+		rule := networkingv1.NetworkPolicyIngressRule{}
+		for _, number := range numbers {
+			rule.Ports = append(rule.Ports, networkingv1.NetworkPolicyPort{Port: ptr.To(intstr.FromInt32(number))})
+		}
+		spec := networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{rule}}
+		return Change{Instance: "web", Child: "NetworkPolicy", Spec: spec}
+	}
+	ofOldPods := func(change Change) Change {
+		change.OldPods = true
+		return change
+	}
 	for name, test := range map[string]struct {
 		history []Change
 		want    int
@@ -36,6 +52,15 @@ func TestReturns(t *testing.T) {
 		"older":    {[]Change{at(0, ask), at(0, first), at(1, ask), at(1, second), at(2, first)}, 1},
 		"by another": {
 			[]Change{at(0, ask), at(0, first), at(1, ask), at(1, second), at(2, Change{Instance: "other", Asks: true}), at(2, first)}, 1,
+		},
+		"opened for old Pods": {
+			[]Change{at(0, ask), at(0, admits(80, 81)), at(1, admits(80)), at(2, ofOldPods(admits(80, 81))), at(2, admits(80))}, 0,
+		},
+		"opened": {
+			[]Change{at(0, ask), at(0, admits(80, 81)), at(1, admits(80)), at(2, admits(80, 81))}, 1,
+		},
+		"closed for old Pods": {
+			[]Change{at(0, ask), at(0, admits(80)), at(0, admits(80, 81)), at(2, ofOldPods(admits(80)))}, 1,
 		},
 	} {
 		if found := Returns(test.history); len(found) != test.want {

@@ -93,10 +93,26 @@ func (w *World) History() []check.Change {
 			}
 			out = appendSpec(out, version, "spec", "template")
 		case storage.Services, storage.NetworkPolicies, storage.Ingresses:
+			before := len(out)
 			out = appendSpec(out, version, "spec")
+			for i := range out[before:] {
+				out[before+i].OldPods = w.sawOldPods(version.At)
+			}
 		}
 	}
 	return out
+}
+
+// sawOldPods reports whether a write at a time may follow from an older view of the Pods, with
+// which the process started.
+func (w *World) sawOldPods(at time.Time) bool {
+	saw := false
+	for _, start := range w.starts {
+		if !start.at.After(at) {
+			saw = start.oldPods && at.Sub(start.at) <= viewTime+inFlight
+		}
+	}
+	return saw
 }
 
 // appendSpec appends the spec that a child got, without the parts that the API server allocates. It

@@ -64,14 +64,21 @@ type World struct {
 	audit    audit
 	// seed is the seed of the world.
 	seed uint64
-	// starts is the number of processes that have started.
-	starts int64
+	// starts has the starts of all processes.
+	starts []startOf
 	// refusedUntil is the time at which the operator has retried all refused writes of children
 	// that Pods depend on.
 	refusedUntil time.Time
 	// crashView is the resource version that the next process sees at its start, or -1 for the
 	// newest. It is 0 if the operator has not crashed.
 	crashView int64
+}
+
+// startOf is the start of a process. oldPods is true if it sees an older view of the Pods or of
+// their ReplicaSets.
+type startOf struct {
+	at      time.Time
+	oldPods bool
 }
 
 // New returns a world with one namespace and no operator. The seed determines all random numbers.
@@ -95,12 +102,13 @@ func (w *World) Start(view int64) {
 	if w.operator != nil {
 		return
 	}
-	synctest.Wait()                           // the previous process draws no more random numbers
-	globalrand.Seed(int64(w.seed) + w.starts) //nolint:staticcheck,gosec // the jitter of libraries comes from there
+	// After Wait, the previous process draws no more random numbers.
+	synctest.Wait()
+	globalrand.Seed(int64(w.seed) + int64(len(w.starts))) //nolint:staticcheck,gosec // the jitter of libraries comes from there
 	started, err := start(w.Release, view, w.ListDelay, &w.Events)
 	w.Must(err)
 	w.operator = started
-	w.starts++
+	w.starts = append(w.starts, startOf{time.Now(), w.seesOld(storage.Pods) || w.seesOld(storage.ReplicaSets)})
 }
 
 // Stop ends the operator.
