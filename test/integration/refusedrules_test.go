@@ -166,7 +166,6 @@ var refusedByRules = map[string]refusal{
 var refusedByWebhook = map[string]refusal{
 	"no way in":                 {"expose: {}", "spec.expose", invalid},
 	"volume of nothing":         {"volumes: [{name: a}]", "spec.volumes[0]", required},
-	"mask of the ConfigMap":     {"config: {configMapRef: {name: a, key: '*.conf'}}", "spec.config.configMapRef.key", invalid},
 	"mask of a file":            {"files: [{path: a, configMapRef: {name: a, key: '*'}}]", "spec.files[0].configMapRef.key", invalid},
 	"file that is not declared": {inline("include /etc/nginx/files/a.conf;"), "spec.config.inline", invalid},
 	"autoscaling without a request": {
