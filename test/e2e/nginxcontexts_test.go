@@ -28,7 +28,7 @@ func testContexts(t *testing.T) {
 	object := newObject(newNamespace(t, restricted), "web", 1)
 	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
 	object.Spec.Nginx = &v1alpha2.Nginx{
-		Main: "worker_rlimit_nofile 131072;\nworker_cpu_affinity auto;\nworker_priority -5;\npcre_jit on;\n" +
+		Main: "worker_rlimit_nofile 8192;\nworker_cpu_affinity auto;\nworker_priority -5;\npcre_jit on;\n" +
 			"timer_resolution 100ms;\nthread_pool default threads=32 max_queue=65536;\n",
 		Events: "multi_accept on;\nuse epoll;\n",
 	}
@@ -47,7 +47,7 @@ func testContexts(t *testing.T) {
 	}
 	const limit = `for f in /proc/[0-9]*; do read -r name < $f/comm; [ "$name" = nginx ] && grep "open files" $f/limits; done`
 	limits := kubectl(t, "exec", "-n", object.Namespace, pod, "-c", "nginx", "--", "sh", "-c", limit)
-	if !strings.Contains(limits, " 131072 ") {
+	if !strings.Contains(limits, " 8192 ") {
 		t.Errorf("no worker has the declared limit of open files: %s", limits)
 	}
 
