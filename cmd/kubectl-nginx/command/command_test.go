@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -106,6 +107,32 @@ func TestMigrateAsksNoCluster(t *testing.T) {
 	}
 	if code := Run(t.Context(), []string{"migrate", "-f", file, "--name", "b"}, streams, ""); code != exitError {
 		t.Errorf("one name for two workloads: code %d", code)
+	}
+}
+
+// TestMigrateReadsStreams verifies that migrate reads manifests and a configuration from standard
+// input, and from a named pipe, which can be read only once.
+func TestMigrateReadsStreams(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for text, want := range map[string]string{
+		"# a\nserver { listen 80; }\n":                                            "name: nginx-web\n",
+		"apiVersion: nginx.tsuru.io/v1alpha1\nkind: Nginx\nmetadata: {name: a}\n": "name: a-web\n",
+	} {
+		pipe := filepath.Join(t.TempDir(), "nginx.conf")
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"-", pipe} {
+			streams, in, out, errOut := genericclioptions.NewTestIOStreams()
+			if file == pipe {
+				go func() { _ = os.WriteFile(pipe, []byte(text), 0o600) }()
+			} else {
+				in.WriteString(text)
+			}
+			if code := Run(t.Context(), []string{"migrate", "-f", file}, streams, ""); code != 0 || !strings.Contains(out.String(), want) {
+				t.Errorf("%s: code %d, want %q in %q; error %q", file, code, want, out, errOut)
+			}
+		}
 	}
 }
 

@@ -79,10 +79,11 @@ func (f *files) add(cmd *cobra.Command) {
 	}
 }
 
-// read returns the manifests. If enforced is true, another namespace is an error.
+// read returns the manifests. The builder must be for unstructured objects. If enforced is true,
+// another namespace is an error.
 func (f *files) read(builder *resource.Builder, enforced bool) ([]*unstructured.Unstructured, error) {
 	options := &resource.FilenameOptions{Filenames: *f}
-	infos, err := builder.Unstructured().FilenameParam(enforced, options).Flatten().Do().Infos()
+	infos, err := builder.FilenameParam(enforced, options).Flatten().Do().Infos()
 	var manifests []*unstructured.Unstructured
 	for _, info := range infos {
 		manifests = append(manifests, info.Object.(*unstructured.Unstructured))

@@ -245,13 +245,16 @@ var hostileDeployment = strings.ReplaceAll(`{
 "containers": [{"name": "nginx", "image": "a", "env": [{"name": "A", "value": "EVIL"}], "EVIL": 1}]}}}}`,
 	"EVIL", `\u001b[2J\u007f\u0085\u202e`+mark)
 
+// hostileConfiguration is a file for migrate.
+const hostileConfiguration = "user '" + evil + "'; http { include '" + evil + "'; server { listen 80; root '" + evil + "'; } }"
+
 // TestHostileContent verifies that no command prints a control character that a terminal
 // interprets. It fails if a command has no case.
 func TestHostileContent(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	server := httptest.NewServer(newHostileServer())
 	defer server.Close()
-	files := map[string]string{"web": hostileManifest, "deployment": hostileDeployment, "text": evil}
+	files := map[string]string{"web": hostileManifest, "deployment": hostileDeployment, "text": evil, "nginx": hostileConfiguration}
 	for name, content := range files {
 		files[name] = filepath.Join(t.TempDir(), name+".json")
 		if err := os.WriteFile(files[name], []byte(content), 0o600); err != nil {
@@ -290,6 +293,11 @@ func TestHostileContent(t *testing.T) {
 		{command: "resume paused --wait"},
 		{command: "migrate -f " + files["deployment"]},
 		{command: "migrate -f " + files["text"], code: exitError, silent: true},
+		{command: "migrate -f " + files["nginx"]},
+		{command: "migrate -f -", stdin: hostileConfiguration},
+		{command: "migrate -f -", stdin: hostileDeployment},
+		{command: "migrate -f -", stdin: strings.TrimSuffix(hostileConfiguration, "}"), code: exitError, silent: true},
+		{command: "migrate -f -", stdin: "server { \"" + evil + "\"x", code: exitError, silent: true},
 		{command: "no-such-" + evil, code: exitError},
 	} {
 		t.Run(test.command, func(t *testing.T) {

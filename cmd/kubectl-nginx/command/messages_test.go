@@ -54,6 +54,7 @@ func TestMessages(t *testing.T) {
 		"Error from server: …":                        "needs an answer without a reason",
 		"with --diff, if the spec references them":    "the help wraps it",
 		"the operator renders no configuration for NginxOperator … (a defect): please report it": "cannot happen without a defect",
+		"failed to read …: …":                   "needs a file that breaks while it is read",
 		"the state of the child objects":        "the help wraps it",
 		"defaults and errors of the API server": "the help wraps it",
 	}, "testdata/help.txt", "testdata/errors.txt")
@@ -103,7 +104,8 @@ func TestErrors(t *testing.T) {
 		"config new", "config blocked --diff", "config web", "config web --diff", "top --interval=0s", "top new", "top idle", "top -l a=b",
 		"top web", "restart paused", "restart failed --wait", "restart new --wait --timeout=1s", "pause paused", "pause web", "resume web",
 		"resume paused --wait", "rollback new", "rollback steady", "rollback broken", "rollback web --dry-run", "rollback web",
-		"rollback web --yes",
+		"rollback web --yes", "migrate -f ../migrate/testdata/low-port.conf", "migrate -f ../migrate/testdata/nginx.conf -f testdata/help.txt",
+		"migrate -f testdata/text.conf",
 	} {
 		run(server.URL, "n\n", command)
 	}

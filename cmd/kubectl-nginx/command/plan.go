@@ -56,7 +56,7 @@ func (c *cli) plan(ctx context.Context, planner *preview.Planner, from files, fo
 		return err
 	}
 
-	builder := resource.NewBuilder(c.kube).NamespaceParam(connected.namespace).DefaultNamespace()
+	builder := resource.NewBuilder(c.kube).Unstructured().NamespaceParam(connected.namespace).DefaultNamespace()
 	manifests, err := from.read(builder, connected.enforced)
 	if err != nil {
 		return err

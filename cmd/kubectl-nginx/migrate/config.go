@@ -1,18 +1,13 @@
 package migrate
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
-	crossplane "github.com/nginxinc/nginx-go-crossplane"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
@@ -35,99 +30,6 @@ func isConfiguration(mount mounted) bool {
 	at := path.Clean(mount.at)
 	return slices.Contains(mainFiles, at) || at == path.Dir(mainFile) || slices.Contains(directories, at) ||
 		slices.Contains(directories, path.Dir(at)) && mount.subPath != ""
-}
-
-// wholeFile has the parts of a complete nginx.conf.
-type wholeFile struct {
-	// directory is the directory of the file, to which nginx resolves relative includes.
-	directory string
-	block     crossplane.Directives
-	// nginx has the directives that spec.nginx can set.
-	nginx v1alpha2.Nginx
-	// lost lists the directives without an equivalent.
-	lost []string
-}
-
-func read(file, text string) (*wholeFile, error) {
-	payload, err := crossplane.Parse("nginx.conf", &crossplane.ParseOptions{
-		Open:       func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
-		SingleFile: true, ParseComments: true, SkipDirectiveContextCheck: true, SkipDirectiveArgsCheck: true,
-	})
-	if err == nil && len(payload.Errors) > 0 {
-		err = payload.Errors[0].Error
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to read nginx.conf: %w", err)
-	}
-
-	whole := &wholeFile{directory: path.Dir(file)}
-	for _, directive := range payload.Config[0].Parsed {
-		switch directive.Directive {
-		case "http":
-			whole.block = directive.Block
-		case "events":
-			for _, inner := range directive.Block {
-				whole.main(inner)
-			}
-		default:
-			whole.main(directive)
-		}
-	}
-
-	return whole, nil
-}
-
-func (f *wholeFile) main(directive *crossplane.Directive) {
-	switch directive.Directive {
-	case "#", "user", "pid", "daemon", "master_process": // comments, and what the operator sets
-	case "worker_processes":
-		f.nginx.WorkerProcesses = numberOf(directive)
-	case "worker_connections":
-		f.nginx.WorkerConnections = numberOf(directive)
-	case "error_log":
-		if len(directive.Args) > 1 {
-			f.nginx.ErrorLogLevel = directive.Args[1]
-		}
-	default:
-		f.lost = append(f.lost, fmt.Sprintf("nginx.conf, line %d: %s is outside the http block, and the operator manages that part",
-			directive.Line, directive.Directive))
-	}
-}
-
-// numberOf returns the number of a directive, or nil for auto, which is the default.
-func numberOf(directive *crossplane.Directive) *int32 {
-	number, err := strconv.ParseInt(strings.Join(directive.Args, ""), 10, 32)
-	if err != nil {
-		return nil
-	}
-	return ptr.To(int32(number))
-}
-
-// http returns the content of the http block. It omits the includes that match one of the files,
-// and returns their masks.
-func (f *wholeFile) http(files []string) (text string, masks []string, err error) {
-	block := slices.DeleteFunc(slices.Clone(f.block), func(directive *crossplane.Directive) bool {
-		if directive.Directive != "include" || len(directive.Args) != 1 {
-			return false
-		}
-
-		mask := directive.Args[0]
-		if !path.IsAbs(mask) {
-			mask = path.Join(f.directory, mask)
-		}
-
-		isOmitted := slices.ContainsFunc(files, func(file string) bool { return matches([]string{mask}, file) })
-		if isOmitted {
-			masks = append(masks, mask)
-		}
-		return isOmitted
-	})
-
-	var built bytes.Buffer
-	if err := crossplane.Build(&built, crossplane.Config{Parsed: block}, &crossplane.BuildOptions{Indent: 2}); err != nil {
-		return "", nil, fmt.Errorf("failed to write the http block: %w", err)
-	}
-	return strings.TrimSpace(built.String()) + "\n", masks, nil
 }
 
 // matches reports whether one of the masks of includes matches a file.
@@ -168,7 +70,7 @@ func (r *Result) config(name string, mount mounted) error {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		switch {
 		case slices.Contains(mainFiles, file):
-			if r.whole, err = read(file, files[file]); err != nil {
+			if r.whole, err = read(file, files[file], false); err != nil {
 				return err
 			}
 		case slices.Contains(directories, path.Dir(file)) && path.Ext(file) == ".conf":
@@ -226,9 +128,9 @@ func (r *Result) assemble() error {
 		if text, masks, err = r.whole.http(files); err != nil {
 			return err
 		}
-
-		r.Lost = append(r.Lost, r.whole.lost...)
-		r.Object.Spec.Nginx = unlessEmpty(r.whole.nginx)
+		if err := r.outside(r.whole); err != nil {
+			return err
+		}
 	}
 
 	var texts []string

@@ -7,6 +7,7 @@ const (
 	restricted  = "the operator's Pods comply with Pod Security restricted; set values that restricted allows with spec.patches"
 	noHost      = "Pod Security restricted forbids it; use spec.service.type NodePort or LoadBalancer"
 	ownCommand  = "the operator starts nginx; move settings to spec.nginx or spec.config"
+	onlyHTTP    = "the operator serves HTTP only"
 	onlyTCP     = "the operator serves HTTP over TCP only"
 	noEntry     = "the operator does not run the entry point of the image, which reads these files; write the result to spec.config"
 	byPatch     = "no field supports it; mount the volume with spec.patches instead of spec.volumes"

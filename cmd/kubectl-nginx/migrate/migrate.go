@@ -27,9 +27,10 @@ func From(manifests []*unstructured.Unstructured, name string) ([]Result, error)
 			return nil, errors.New("--name requires manifests with exactly one workload. Remove --name, or convert one workload at a time")
 		}
 
-		result := newResult(manifest, manifests, cmp.Or(name, manifest.GetName()+suffix))
+		from := manifest.GetKind() + " " + manifest.GetName()
+		result := newResult(from, manifest.GetNamespace(), cmp.Or(name, manifest.GetName()+suffix), manifests)
 		if err := convert(&result, manifest); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", manifest.GetKind(), manifest.GetName(), err)
+			return nil, fmt.Errorf("%s: %w", from, err)
 		}
 
 		result.finish()

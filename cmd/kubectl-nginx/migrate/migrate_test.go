@@ -93,6 +93,13 @@ func TestSampleOfThePlugin(t *testing.T) {
 	if len(sample) < 100 || !strings.HasPrefix(string(text), sample) {
 		t.Errorf("the page has\n%sand the command prints\n%s", sample, text)
 	}
+
+	_, sample, _ = strings.Cut(string(raw), "\n$ head -4 nginx-web.yaml\n")
+	sample, _, _ = strings.Cut(sample, "```")
+	file, err := os.ReadFile("testdata/nginx.yaml") // TestFiles compares it with the output
+	if err != nil || len(sample) < 100 || !strings.HasPrefix(string(file), sample) {
+		t.Errorf("the page has\n%sand the command prints\n%s (%v)", sample, file, err)
+	}
 }
 
 const exported = `apiVersion: apps/v1
@@ -211,7 +218,9 @@ func TestExportedDeployment(t *testing.T) {
 		` a digest, or see spec.patches
 # - Deployment old.spec.template.spec.containers[0].stdin: no field supports it; see spec.patches
 # - Deployment old.spec.template.spec.volumes[4].hostPath: Pod Security restricted forbids it; for alternatives, see spec.volumes
-# - nginx.conf, line 4: load_module is outside the http block, and the operator manages that part
+# - nginx.conf, line 1: user nginx: nginx runs as the user of the image, or as that of spec.securityContext.runAsUser
+# - nginx.conf, line 3: error_log /var/log/nginx/error.log warn: the operator logs to the container's output, with the level in` +
+		` spec.nginx.errorLogLevel
 # - Service old.spec.loadBalancerIP: Kubernetes deprecated it; use an annotation of your load balancer in spec.service.annotations
 # - Deployment old.spec.template.spec.containers[1].args: the operator starts nginx; move settings to spec.nginx or spec.config
 # - Deployment old.spec.template.spec.hostAliases: no field supports it; see spec.patches
@@ -253,6 +262,8 @@ spec:
   image: example.com/nginx:1
   nginx:
     errorLogLevel: warn
+    modules:
+    - ngx_http_geoip_module
     workerConnections: 2048
     workerProcesses: 4
   podTemplate:

@@ -55,12 +55,12 @@ const mainContainer = ""
 // suffix makes the default name a new one, because the operator does not adopt existing objects.
 const suffix = "-web"
 
-func newResult(manifest *unstructured.Unstructured, manifests []*unstructured.Unstructured, name string) Result {
+func newResult(from, namespace, name string, manifests []*unstructured.Unstructured) Result {
 	return Result{
-		From: manifest.GetKind() + " " + manifest.GetName(),
+		From: from,
 		Object: &v1alpha2.NginxOperator{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator"},
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: manifest.GetNamespace()},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
 		},
 		manifests: manifests, included: map[string]string{},
 	}

@@ -1,5 +1,6 @@
-// Package migrate converts a Deployment with its ConfigMaps and Service, or an Nginx of
-// tsuru/nginx-operator, into an NginxOperator. docs/guide/coming-from.md has the field mapping.
+// Package migrate converts a Deployment with its ConfigMaps and Service, an Nginx of
+// tsuru/nginx-operator, or an nginx.conf into an NginxOperator. docs/guide/coming-from.md has the
+// field mapping.
 package migrate
 
 import (

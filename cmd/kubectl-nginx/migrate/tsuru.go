@@ -82,7 +82,7 @@ func (r *Result) tsuruConfig(config source) (listening, error) {
 		return nil, nil
 	case kind == "Inline":
 		var err error
-		if r.whole, err = read(mainFile, text); err != nil {
+		if r.whole, err = read(mainFile, text, false); err != nil {
 			return nil, err
 		}
 		if err := r.assemble(); err != nil {
@@ -107,7 +107,7 @@ func (r *Result) listeningIn(name string) listening {
 		return nil
 	}
 
-	whole, err := read(mainFile, data[v1alpha2.DefaultConfigKey])
+	whole, err := read(mainFile, data[v1alpha2.DefaultConfigKey], false)
 	if err != nil {
 		return nil
 	}

@@ -75,7 +75,6 @@ func TestEveryFieldOfTsuru(t *testing.T) {
 # Keep Secret blog-tls: the spec references it.
 # Keep ServiceAccount blog: the spec references it.
 # Fields without an equivalent:
-# - nginx.conf, line 1: use is outside the http block, and the operator manages that part
 # - Nginx blog.spec.podTemplate.containerSecurityContext.capabilities.add: the operator's Pods comply with Pod Security restricted;` +
 		` set values that restricted allows with spec.patches
 # - Nginx blog.spec.podTemplate.volumeMounts[2]: /srv/b: spec.volumes mounts a volume only once; add a volume with another name
@@ -127,6 +126,9 @@ spec:
         tlsSecretName: blog-tls
       - host: b.example.com
         tlsSecretName: blog-tls
+  nginx:
+    events: |
+      use epoll;
   podTemplate:
     labels:
       tier: edge

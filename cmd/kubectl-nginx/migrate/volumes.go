@@ -30,7 +30,7 @@ var unread = map[string]string{
 	"/etc/nginx/templates":            noEntry,
 	"/docker-entrypoint.d":            noEntry,
 	bitnami + "/context.d":            notIncluded,
-	bitnami + "/stream_server_blocks": "the operator serves HTTP only",
+	bitnami + "/stream_server_blocks": onlyHTTP,
 }
 
 // mounted is a volume of a Pod, and its mount path in the nginx container.

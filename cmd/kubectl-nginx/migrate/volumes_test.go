@@ -51,7 +51,7 @@ func TestMounts(t *testing.T) {
 		"nginx.conf before server blocks": {
 			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: relative}, {name: s, mountPath: /etc/nginx/conf.d}",
 			"{name: s, configMap: {name: sites, items: [{key: b.conf, path: z.conf}]}}, {name: m, configMap: {name: main}}",
-			`config: {inline: "\nserver { listen 8080; }"}`, nil,
+			`config: {inline: "server { listen 8080; }"}`, nil,
 		},
 		"server blocks that nginx.conf does not include": {
 			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: alone}, {name: s, mountPath: /etc/nginx/conf.d/b.conf, subPath: b.conf}",
@@ -93,7 +93,7 @@ func TestMounts(t *testing.T) {
 			"{name: m, mountPath: /etc/nginx/nginx.conf, subPath: one}, {name: s, mountPath: /etc/nginx/conf.d}",
 			"{name: s, configMap: {name: sites, items: [{key: a.conf, path: a.conf}, {key: b.conf, path: b.conf}]}}, " +
 				"{name: m, configMap: {name: main}}",
-			`config: {inline: "\nserver { listen 8080; }"}`,
+			`config: {inline: "server { listen 8080; }"}`,
 			[]string{"/etc/nginx/conf.d/a.conf: the http block of nginx.conf does not include it"},
 		},
 		"files that nginx does not include": {
