@@ -3,12 +3,14 @@ package v1alpha2
 // DefaultCachePath is the mount path of the cache volume if spec.cache.path is not set.
 const DefaultCachePath = "/var/cache/nginx"
 
-// File is a key of a ConfigMap or Secret that is mounted as a file.
+// File is a key of a ConfigMap or Secret that is mounted as a file, or a directory with the keys of a
+// ConfigMap that a mask matches.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.configMapRef) != has(self.secretRef)",message="an entry of files must have exactly one of configMapRef and secretRef; set one, and remove the other"
 type File struct {
 	// path is the file path below /etc/nginx/files: a name, or a directory and a name, at most
-	// 127 characters, for example snippets/headers.conf.
+	// 127 characters, for example snippets/headers.conf. If the key is a mask, path is the directory
+	// of the files, for example snippets, and no other file can be in its first directory.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=127
@@ -35,8 +37,8 @@ type FileReference struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example snippets"
 	Name string `json:"name"`
 
-	// key is the key of the file in the ConfigMap. The character * is reserved for a later
-	// release.
+	// key is the key of the file in the ConfigMap, or a mask with one *, for example *.conf. With a
+	// mask, each matching key, at most 256, is a file in the directory path.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -27,7 +27,7 @@ const (
 	// ports, and during a rollout those of two declarations.
 	MaxPorts = 66
 	// maxMounts is the maximum number of ConfigMaps. A spec has at most 256, in 16 volumes with 16
-	// sources each, and the operator adds up to three.
+	// sources each, and the operator adds up to 19.
 	maxMounts = 320
 )
 

@@ -43,13 +43,22 @@ func Of(object *v1alpha2.NginxOperator, in operand.Inputs, template *corev1.PodT
 	raw, err := json.Marshal(struct {
 		Spec                    v1alpha2.NginxOperatorSpec
 		Servers, Content, Files string
-	}{UserPart(&object.Spec), in.ServersHash, hashOf(in.Content), hashOf(in.Files)})
+		// Directories is omitted without masks, so that the hash stays that of earlier releases.
+		Directories []string `json:",omitempty"`
+	}{UserPart(&object.Spec), in.ServersHash, hashOf(in.Content), hashOf(in.Files), directoryHashes(in.Directories)})
 	if err != nil {
 		return "", fmt.Errorf("failed to encode spec: %w", err)
 	}
 
 	pods, err := PodsOf(template)
 	return NewID(operand.ShortHash(string(raw)), pods), err
+}
+
+func directoryHashes(directories []operand.Directory) (hashes []string) {
+	for _, directory := range directories {
+		hashes = append(hashes, directory.Hash)
+	}
+	return hashes
 }
 
 func hashOf(content *operand.Content) string {

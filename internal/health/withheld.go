@@ -92,7 +92,7 @@ func safeWords(words string) string {
 
 var (
 	// declaredFile matches the paths that spec.files can have in a container.
-	declaredFile = regexp.MustCompile(`^` + nginxconf.FilesDirectory + `/[A-Za-z0-9._/-]{1,127}$`)
+	declaredFile = regexp.MustCompile(`^` + nginxconf.FilesDirectory + `/[A-Za-z0-9._/-]{1,381}$`)
 	// configKey matches the keys that a mask of spec.config can match.
 	configKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,253}$`)
 	quoted    = regexp.MustCompile(`"[^"]*"`)

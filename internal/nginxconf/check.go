@@ -3,6 +3,8 @@ package nginxconf
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
@@ -34,6 +36,9 @@ type checker struct {
 	// texts and names are the parameters of Check.
 	texts map[string]string
 	names map[string][]string
+	// directories are the files of the spec with a mask, and files has the paths of all others.
+	directories []v1alpha2.File
+	files       sets.Set[string]
 	// masks counts the masks of includes that were compared with the paths of spec.files.
 	masks int
 }
@@ -65,8 +70,9 @@ var rules = []func(*checker){
 // (docs/adr/0017-what-admission-refuses.md). The warnings are about deprecated or probably
 // unintended directives, and about files that cannot be checked before nginx starts.
 //
-// texts are the known files of spec.files, by path, which are checked at their include. names are
-// the known DNS names of certificates, by Secret. Check never panics: a bug in a rule affects one
+// texts are the known files of spec.files, by path, which are checked at their include. They are nil
+// before the ConfigMaps are read. Otherwise, spec.Files also has the keys that masks match. names
+// are the known DNS names of certificates, by Secret. Check never panics: a bug in a rule affects one
 // object only.
 func Check(
 	spec *v1alpha2.NginxOperatorSpec, servers Servers, texts map[string]string, names map[string][]string,
@@ -118,10 +124,18 @@ func Check(
 }
 
 func newChecker(spec *v1alpha2.NginxOperatorSpec) *checker {
-	return &checker{
-		spec: spec, unseenIn: map[*directive]bool{},
+	c := &checker{
+		spec: spec, unseenIn: map[*directive]bool{}, files: sets.New[string](),
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
+	for _, file := range spec.Files {
+		if file.ConfigMapRef != nil && IsKeyMask(file.ConfigMapRef.Key) {
+			c.directories = append(c.directories, file)
+		} else {
+			c.files.Insert(file.Path)
+		}
+	}
+	return c
 }
 
 func (c *checker) refuse(d *directive, format string, args ...any) { c.problems.addf(d, format, args) }

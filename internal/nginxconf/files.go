@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
@@ -50,30 +51,64 @@ func (c *checker) refuseUndeclared(d *directive, file string) {
 		}
 		return
 	}
+
+	if mask := c.directoryOf(below(file)); mask != nil {
+		c.refuse(d, "%s %s does not exist: no key of ConfigMap %s that matches %s has this name. Add the key, or change the mask in spec.files",
+			d.name, file, mask.ConfigMapRef.Name, mask.ConfigMapRef.Key)
+		return
+	}
 	c.refuse(d, "%s %s is not in spec.files. Add `- path: %s` with a configMapRef or a secretRef",
 		d.name, file, below(file))
 }
 
-// filesOf returns the paths of spec.files that a name or a mask matches.
+// directoryOf returns the entry of spec.files with a mask whose directory has a file, or nil.
+func (c *checker) directoryOf(file string) *v1alpha2.File {
+	for i := range c.directories {
+		if path.Dir(file) == c.directories[i].Path {
+			return &c.directories[i]
+		}
+	}
+	return nil
+}
+
+// unknownFile represents files of spec.files that may exist, and whose text is unknown.
+const unknownFile = ""
+
+// filesOf returns the paths of spec.files that a name or a mask matches. Before the ConfigMaps are
+// read, the keys in the directory of a mask are unknown.
 func (c *checker) filesOf(file string) []string {
-	wanted, masked := below(file), isMask(file)
-	if masked {
-		c.masks++
+	wanted := below(file)
+	var paths []string
+	if c.texts == nil && slices.ContainsFunc(c.directories, func(entry v1alpha2.File) bool { return mayHave(entry, wanted) }) {
+		paths = append(paths, unknownFile)
+	}
+	if c.files.Has(wanted) {
+		return append(paths, wanted)
+	}
+	if !isMask(file) {
+		return paths
 	}
 
-	var paths []string
+	if c.masks++; c.masks > maxMasks && len(c.files) > 0 {
+		return append(paths, unknownFile) // not compared
+	}
+
 	for i := range c.spec.Files {
 		declared := c.spec.Files[i].Path
-		matches := declared == wanted || masked && c.masks > maxMasks // not compared, so the file may exist
-		if masked && !matches {
-			matches, _ = path.Match(wanted, declared)
-		}
-		if matches {
+		if matches, _ := path.Match(wanted, declared); matches && c.files.Has(declared) {
 			paths = append(paths, declared)
 		}
 	}
 
 	return paths
+}
+
+// mayHave reports whether the directory of a mask can have a file, or a file that a mask of nginx
+// matches.
+func mayHave(entry v1alpha2.File, wanted string) bool {
+	inDirectory, _ := path.Match(path.Dir(wanted), entry.Path)
+	isKey, _ := path.Match(entry.ConfigMapRef.Key, path.Base(wanted))
+	return inDirectory && (isKey || isMask(path.Base(wanted)))
 }
 
 // below returns the path of a file relative to FilesDirectory.

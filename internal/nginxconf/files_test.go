@@ -18,6 +18,16 @@ func withFiles(paths ...string) v1alpha2.NginxOperatorSpec {
 	return spec
 }
 
+// withMask returns a spec with a mask whose directory is b, and with its keys.
+func withMask(keys ...string) v1alpha2.NginxOperatorSpec {
+	spec := withFiles("b")
+	spec.Files[0].ConfigMapRef.Key = "*.inc"
+	for _, key := range keys {
+		spec.Files = append(spec.Files, v1alpha2.File{Path: key})
+	}
+	return spec
+}
+
 // withImage returns the spec with an image whose content is unknown.
 func withImage(spec v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	spec.Image = "registry.example.com/nginx:1"
@@ -47,6 +57,15 @@ func fileCases() map[string]checked {
 		},
 		"mask that is none": {
 			spec: withFiles("a.conf"), text: inServer("include /etc/nginx/files/[a;"),
+		},
+		"keys of a mask, not read yet": {spec: withMask(), text: inServer(
+			"include /etc/nginx/files/b/*.inc;", "include /etc/nginx/files/b/x.inc;", "include /etc/nginx/files/*/x.inc;",
+		)},
+		"names that a mask does not match, not read yet": {spec: withMask(), text: inServer("include /etc/nginx/files/b/x.conf;")},
+		"keys of a mask": {
+			spec: withMask("b/x.inc"), texts: map[string]string{"b/x.inc": ""}, text: inServer(
+				"include /etc/nginx/files/b/*.inc;", "include /etc/nginx/files/b/x.inc;", "include /etc/nginx/files/b/y.inc;",
+			),
 		},
 		"name in a variable":             {spec: withFiles("a"), text: inServer("auth_basic_user_file /etc/nginx/files/$host;")},
 		"port that a file may listen on": {spec: withFiles("a.conf"), text: "include /etc/nginx/files/a.conf;"},

@@ -106,14 +106,15 @@ func (c *checker) checkOuterInclude(d *directive) {
 	file := d.first()
 	paths := c.filesOf(file)
 	switch {
-	case !c.inFiles(file), !c.mountsKnown:
+	case !c.inFiles(file), !c.mountsKnown, c.masks > maxMasks:
 		c.refuse(d, remedy+"Put its text here", file)
 		return
 	case len(paths) == 0:
 		c.refuse(d, remedy+"Add `- path: %s` there", file, below(file))
 	}
 	for _, declared := range c.spec.Files {
-		if declared.SecretRef != nil && slices.Contains(paths, declared.Path) {
+		matches, _ := path.Match(below(file), declared.Path)
+		if declared.SecretRef != nil && (matches || slices.Contains(paths, declared.Path)) {
 			c.refuse(d, remedy+"%s has a secretRef", file, declared.Path)
 		}
 	}

@@ -83,6 +83,8 @@ type Files struct {
 	// FileText and FileBinary are the files of spec.files.
 	FileText   map[string]string
 	FileBinary map[string][]byte
+	// Directories are the files of the masks in spec.files, by the path of their directory.
+	Directories map[string]Content
 }
 
 // newConfigMap returns a ConfigMap that Pods mount. It has copies of the user's files, so that a
@@ -107,6 +109,11 @@ func ContentName(object *v1alpha2.NginxOperator, in Inputs) string {
 // FilesName returns the name of the ConfigMap with the files of spec.files from ConfigMaps, or "".
 func FilesName(object *v1alpha2.NginxOperator, in Inputs) string {
 	return nameOf(object, in, "files", in.Files)
+}
+
+// DirectoryName returns the name of the ConfigMap with the files of a mask in spec.files.
+func DirectoryName(object *v1alpha2.NginxOperator, in Inputs, directory Directory) string {
+	return nameOf(object, in, "files", &directory.Content)
 }
 
 func nameOf(object *v1alpha2.NginxOperator, in Inputs, part string, content *Content) string {

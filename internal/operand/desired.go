@@ -18,6 +18,10 @@ func Desired(object *v1alpha2.NginxOperator, in Inputs) []client.Object {
 		children = append(children, newConfigMap(object, in, FilesName(object, in), *in.Files))
 	}
 
+	for _, directory := range in.Directories {
+		children = append(children, newConfigMap(object, in, DirectoryName(object, in, directory), directory.Content))
+	}
+
 	children = append(children, DesiredService(object, in))
 	if defaults.HasNetworkPolicy(&object.Spec) {
 		children = append(children, desiredNetworkPolicy(object, in))

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
@@ -54,7 +55,7 @@ func mountFiles(pod *corev1.PodSpec, object *v1alpha2.NginxOperator, in Inputs) 
 				LocalObjectReference: corev1.LocalObjectReference{Name: file.SecretRef.Name},
 				Items:                []corev1.KeyToPath{{Key: file.SecretRef.Key, Path: file.Path}},
 			}})
-		case in.Files != nil:
+		case in.Files != nil && !IsMask(file):
 			copied.Items = append(copied.Items, corev1.KeyToPath{Key: CopiedKey(file.Path), Path: file.Path})
 		}
 	}
@@ -68,6 +69,41 @@ func mountFiles(pod *corev1.PodSpec, object *v1alpha2.NginxOperator, in Inputs) 
 			Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: ptr.To(secretMode)},
 		}})
 	}
+
+	byPath := func(a, b Directory) int { return cmp.Compare(a.Path, b.Path) }
+	for _, directory := range slices.SortedFunc(slices.Values(in.Directories), byPath) {
+		source := &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: DirectoryName(object, in, directory)}, DefaultMode: ptr.To(secretMode),
+		}
+		mount(pod, path.Join(nginxconf.FilesDirectory, directory.Path), corev1.Volume{
+			Name: directoryVolume + ShortHash(directory.Path), VolumeSource: corev1.VolumeSource{ConfigMap: source},
+		})
+	}
+}
+
+// directoryVolume is the prefix of the names of the volumes with the files of a mask.
+const directoryVolume = "operator-files-"
+
+// Directory is the files of a mask in spec.files. Its ConfigMap is mounted as a whole, so the Pod
+// template does not grow with the number of files.
+type Directory struct {
+	// Path is the path of the directory below nginxconf.FilesDirectory.
+	Path string
+	// Content is the files by their keys. The hash differs between directories with the same files.
+	Content
+}
+
+// IsMask reports whether a file of spec.files is a directory with the keys that a mask matches.
+func IsMask(file v1alpha2.File) bool {
+	return file.ConfigMapRef != nil && nginxconf.IsKeyMask(file.ConfigMapRef.Key)
+}
+
+// NewDirectory returns the files of a mask in a user's ConfigMap.
+func NewDirectory(file v1alpha2.File, source *corev1.ConfigMap) Directory {
+	keys := sets.New(KeysOf(source, file.ConfigMapRef.Key)...)
+	text, binary := only(source.Data, keys), only(source.BinaryData, keys)
+	hash := ShortHash(file.Path + " " + Digest(text) + Digest(binary))
+	return Directory{file.Path, Content{Hash: hash, Text: text, Binary: binary}}
 }
 
 // KeyOf returns the value of a key of a ConfigMap, and false if it has no such key.

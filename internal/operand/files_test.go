@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -55,6 +56,55 @@ func TestVolumesOfFiles(t *testing.T) {
 	sources := volumes(fixture.NewObject(fixture.WithFiles("a")), Inputs{})["files"].Projected.Sources
 	if len(sources) != 1 || sources[0].Secret == nil {
 		t.Errorf("sources %+v", sources)
+	}
+}
+
+// TestDirectories verifies that each mask has a ConfigMap of its own, which is mounted as a whole: the
+// Pod template has the same size for any number of keys, and the order of the list does not matter.
+func TestDirectories(t *testing.T) {
+	source := func(keys int) *corev1.ConfigMap {
+		out := &corev1.ConfigMap{BinaryData: map[string][]byte{"a.bin": {0xff}}, Data: map[string]string{"notes.txt": ""}}
+		for i := range keys {
+			out.Data[fmt.Sprintf("%03d.bin", i)] = "text"
+		}
+		return out
+	}
+	file := func(path string) v1alpha2.File {
+		return v1alpha2.File{Path: path, ConfigMapRef: &v1alpha2.FileReference{Name: "a", Key: "*.bin"}}
+	}
+	deployed := func(keys int, paths ...string) (in Inputs, template corev1.PodTemplateSpec, names []string) {
+		object := fixture.NewObject()
+		for _, path := range paths {
+			object.Spec.Files = append(object.Spec.Files, file(path))
+			in.Directories = append(in.Directories, NewDirectory(file(path), source(keys)))
+		}
+		for _, child := range Desired(object, in) {
+			if configMap, ok := child.(*corev1.ConfigMap); ok {
+				names = append(names, configMap.Name)
+			}
+		}
+		return in, DesiredDeployment(object, in).Spec.Template, names
+	}
+
+	in, one, names := deployed(1, "sites/b", "a")
+	if got := in.Directories[0]; len(got.Text) != 1 || len(got.Binary) != 1 || got.Hash == in.Directories[1].Hash {
+		t.Errorf("directories %+v", in.Directories)
+	}
+	if slices.Sort(names); len(slices.Compact(names)) != 3 {
+		t.Errorf("ConfigMaps %v", names)
+	}
+	var mounts []string
+	for _, mount := range one.Spec.Containers[0].VolumeMounts[2:] {
+		mounts = append(mounts, mount.MountPath)
+	}
+	if diff := cmp.Diff([]string{"/etc/nginx/files/a", "/etc/nginx/files/sites/b"}, mounts); diff != "" {
+		t.Error(diff)
+	}
+
+	_, many, _ := deployed(255, "sites/b", "a")
+	_, reordered, _ := deployed(1, "a", "sites/b")
+	if one.Size() != many.Size() || !cmp.Equal(one, reordered) {
+		t.Errorf("%d bytes with one key, %d with 255; another order makes other Pods: %t", one.Size(), many.Size(), !cmp.Equal(one, reordered))
 	}
 }
 

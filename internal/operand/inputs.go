@@ -26,6 +26,8 @@ type Inputs struct {
 	Suffix string
 	// Files are the files of spec.files from ConfigMaps, or nil if there are none.
 	Files *Content
+	// Directories are the files of the masks in spec.files, in the order of the spec.
+	Directories []Directory
 	// SecretsHash is a hash of the files of spec.files from Secrets, or "" if there are none.
 	SecretsHash string
 	// CertificatesHash is a hash of the content of all Secrets of spec.tls, or "" without one.

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -192,7 +194,7 @@ type included struct {
 func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOperator, to *resolution) error {
 	tuning := defaults.Nginx(&object.Spec)
 	includes := object.Spec.Config != nil || tuning.Main != "" || tuning.Events != ""
-	if len(to.blockers) > 0 || !includes || to.in.Files == nil {
+	if len(to.blockers) > 0 || !includes || to.in.Files == nil && to.in.Directories == nil {
 		return nil
 	}
 
@@ -201,7 +203,11 @@ func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOpera
 		return err
 	}
 
-	cacheKey = fmt.Sprintf("included %s %s %s", cacheKey, to.in.Config.Hash, to.in.Files.Hash)
+	cacheKey = fmt.Sprintf("included %s %s %s", cacheKey, to.in.Config.Hash, ptr.Deref(to.in.Files, operand.Content{}).Hash)
+	for _, directory := range to.in.Directories {
+		cacheKey += " " + directory.Hash
+	}
+
 	first := slices.IndexFunc(object.Spec.Files, func(file v1alpha2.File) bool { return file.ConfigMapRef != nil })
 	source := &corev1.ConfigMap{ObjectMeta: referenced(object, object.Spec.Files[first].ConfigMapRef.Name)}
 	conclusion, _, err := reference.Derive(ctx, r.ConfigMaps, cacheKey, source, func() included {
@@ -221,20 +227,13 @@ func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOpera
 func (r Resolver) checkWithFiles(
 	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
 ) ([]failure.Failure, error) {
-	files, err := r.readDeclaredFiles(ctx, object, in)
+	spec, texts, err := r.readTexts(ctx, object, in)
 	if err != nil {
 		return nil, err
 	}
 
-	texts := map[string]string{}
-	for _, file := range object.Spec.Files {
-		if text, isText := files.Text[operand.CopiedKey(file.Path)]; isText {
-			texts[file.Path] = text
-		}
-	}
-
 	var blockers []failure.Failure
-	outside, _ := nginxconf.CheckOutside(&object.Spec, texts)
+	outside, _ := nginxconf.CheckOutside(spec, texts)
 	for _, problem := range outside {
 		blockers = append(blockers, failure.Failure{
 			Reason: v1alpha2.ReasonInvalidConfiguration, Message: problem.Field + ": " + problem.String(),
@@ -246,7 +245,7 @@ func (r Resolver) checkWithFiles(
 	case config == nil:
 		return blockers, nil
 	case config.ConfigMapRef == nil:
-		return append(blockers, checkConfig(&object.Spec, nginxconf.Whole(config.Inline), texts)...), nil
+		return append(blockers, checkConfig(spec, nginxconf.Whole(config.Inline), texts)...), nil
 	}
 
 	_, servers, err := r.readServers(ctx, object)
@@ -254,5 +253,39 @@ func (r Resolver) checkWithFiles(
 		return nil, err
 	}
 
-	return append(blockers, checkConfig(&object.Spec, servers, texts)...), nil
+	return append(blockers, checkConfig(spec, servers, texts)...), nil
+}
+
+// readTexts reads the texts of spec.files from ConfigMaps, by their path. It returns the spec with
+// a file for each key that a mask matches, in addition to the mask.
+func (r Resolver) readTexts(
+	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
+) (*v1alpha2.NginxOperatorSpec, map[string]string, error) {
+	texts, spec := map[string]string{}, object.Spec
+	if in.Files != nil {
+		files, err := r.readDeclaredFiles(ctx, object, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, file := range object.Spec.Files {
+			if text, isText := files.Text[operand.CopiedKey(file.Path)]; isText {
+				texts[file.Path] = text
+			}
+		}
+	}
+
+	directories, err := r.readDirectories(ctx, object, in)
+	spec.Files = slices.Clone(spec.Files)
+	for at, directory := range directories {
+		for key, text := range directory.Text {
+			texts[path.Join(at, key)] = text
+		}
+		for _, key := range slices.Concat(slices.Collect(maps.Keys(directory.Text)), slices.Collect(maps.Keys(directory.Binary))) {
+			spec.Files = append(spec.Files, v1alpha2.File{Path: path.Join(at, key)})
+		}
+	}
+
+	masks := len(object.Spec.Files)
+	slices.SortFunc(spec.Files[masks:], func(a, b v1alpha2.File) int { return cmp.Compare(a.Path, b.Path) })
+	return &spec, texts, err
 }

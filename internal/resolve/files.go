@@ -94,6 +94,16 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 			continue
 		}
 
+		at := operand.SpecPath.Child("files").Index(i).Child("configMapRef")
+		if operand.IsMask(file) {
+			bytes, err := r.resolveDirectory(ctx, object, file, at, to)
+			if err != nil {
+				return err
+			}
+			size += bytes
+			continue
+		}
+
 		name, key := file.ConfigMapRef.Name, file.ConfigMapRef.Key
 		source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
 		conclusion, exists, err := reference.Derive(ctx, r.ConfigMaps, "file "+key, source, func() keyed {
@@ -105,7 +115,6 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 			return err
 		}
 
-		at := operand.SpecPath.Child("files").Index(i).Child("configMapRef")
 		to.blockMissing(at, "ConfigMap", name, key, exists, conclusion)
 		digests[file.Path] = conclusion.digest
 		size += conclusion.size
@@ -121,6 +130,44 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 		to.in.Files = &operand.Content{Hash: operand.ShortHash(operand.Digest(digests))}
 	}
 	return nil
+}
+
+// masked is the conclusion about the keys of a ConfigMap that a mask matches: a hash, their number,
+// and the bytes of their values.
+type masked struct {
+	hash       string
+	keys, size int
+}
+
+// resolveDirectory checks the files of a mask in spec.files, and returns their size in bytes.
+func (r Resolver) resolveDirectory(
+	ctx context.Context, object *v1alpha2.NginxOperator, file v1alpha2.File, at *field.Path, to *resolution,
+) (int, error) {
+	name, mask := file.ConfigMapRef.Name, file.ConfigMapRef.Key
+	source := &corev1.ConfigMap{ObjectMeta: referenced(object, name)}
+	conclusion, exists, err := reference.Derive(ctx, r.ConfigMaps, "files "+mask+" "+file.Path, source, func() masked {
+		directory := operand.NewDirectory(file, source)
+		found := masked{hash: directory.Hash, keys: len(directory.Text) + len(directory.Binary)}
+		for _, text := range directory.Text {
+			found.size += len(text)
+		}
+		for _, binary := range directory.Binary {
+			found.size += len(binary)
+		}
+		return found
+	})
+	if err != nil {
+		return 0, err
+	}
+
+	if !exists {
+		to.block(notFound(at.Child("name"), "ConfigMap", name))
+	} else if blocker := notMatching(at.Child("key"), name, mask, conclusion.keys); blocker != nil {
+		to.block(*blocker)
+	}
+
+	to.in.Directories = append(to.in.Directories, operand.Directory{Path: file.Path, Content: operand.Content{Hash: conclusion.hash}})
+	return conclusion.size, nil
 }
 
 // resolveSecretFiles checks the files of spec.files from Secrets, and hashes them. The hash is
@@ -172,7 +219,7 @@ func (r *resolution) blockMissing(at *field.Path, kind, name, key string, exists
 	case conclusion.refused != "":
 		message := fmt.Sprintf("%s: %s %q %s", at.Child("name"), kind, name, conclusion.refused)
 		r.block(failure.Failure{Reason: v1alpha2.ReasonInvalidReference, Message: message})
-	case !conclusion.exists && !nginxconf.IsKeyMask(key): // the spec has an error for a mask
+	case !conclusion.exists:
 		r.block(noKey(at.Child("key"), kind, name, key, ""))
 	}
 }

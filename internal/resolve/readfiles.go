@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,8 +50,10 @@ func (r Resolver) ReadFiles(object *v1alpha2.NginxOperator, in operand.Inputs) f
 			files.Text, files.Binary = content.Text, content.Binary
 		}
 
-		if in.Files == nil {
-			return files, nil
+		directories, err := r.readDirectories(ctx, object, in)
+		files.Directories = directories
+		if in.Files == nil || err != nil {
+			return files, err
 		}
 
 		declared, err := r.readDeclaredFiles(ctx, object, in)
@@ -67,7 +70,7 @@ func (r Resolver) readDeclaredFiles(
 	texts := map[string][]byte{}
 	var source *corev1.ConfigMap
 	for _, file := range object.Spec.Files {
-		if file.ConfigMapRef == nil {
+		if file.ConfigMapRef == nil || operand.IsMask(file) {
 			continue
 		}
 
@@ -81,6 +84,36 @@ func (r Resolver) readDeclaredFiles(
 
 	files := operand.NewDeclaredFiles(texts)
 	return files, sameHash(source, files.Hash, in.Files.Hash)
+}
+
+// readDirectories reads the files of the masks in spec.files, by the path of their directory. It
+// returns a conflict if they have changed since their hash was computed.
+func (r Resolver) readDirectories(
+	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
+) (map[string]operand.Content, error) {
+	if len(in.Directories) == 0 {
+		return nil, nil
+	}
+
+	hashes, directories := map[string]string{}, map[string]operand.Content{}
+	for _, directory := range in.Directories {
+		hashes[directory.Path] = directory.Hash
+	}
+
+	for _, file := range slices.DeleteFunc(slices.Clone(object.Spec.Files), func(file v1alpha2.File) bool { return !operand.IsMask(file) }) {
+		source, err := r.readConfigMap(ctx, object, file.ConfigMapRef.Name)
+		if err != nil {
+			return nil, err
+		}
+
+		directory := operand.NewDirectory(file, source)
+		if err := sameHash(source, directory.Hash, hashes[file.Path]); err != nil {
+			return nil, err
+		}
+		directories[file.Path] = directory.Content
+	}
+
+	return directories, nil
 }
 
 // readServers reads the server blocks of a ConfigMap.

@@ -185,9 +185,15 @@ func TestBlockers(t *testing.T) {
 			change:  changes{itemsFrom("pages", "index.html", "index.html", "site.css", "css/site.css", "dot.png", "img/dot.png")},
 			objects: []client.Object{newConfigMap("pages", map[string]string{"index.html": "hello"})},
 		},
-		"no such key in a Secret": {change: changes{secretFileFrom("a")}, objects: []client.Object{newSecret("robot", nil)}},
-		// The spec has an error for a mask, so the missing key is not reported.
-		"a mask of files":     {change: changes{fileFrom("*")}, objects: servers(goodConfig)},
+		"no such key in a Secret":                {change: changes{secretFileFrom("a")}, objects: []client.Object{newSecret("robot", nil)}},
+		"a mask of files":                        {change: changes{fileFrom("*")}, objects: servers(goodConfig), valid: true},
+		"no file that matches":                   {change: changes{fileFrom("*.inc")}, objects: servers(goodConfig)},
+		"257 files":                              {change: changes{fileFrom("*.conf")}, objects: manyKeys(257, "")},
+		"a mask of files of a missing ConfigMap": {change: changes{fileFrom("*.conf")}},
+		"errors in included keys": {change: changes{fileFrom("*"), func(s *v1alpha2.NginxOperatorSpec) {
+			s.Config = &v1alpha2.Config{Inline: "server {\n    listen 8080;\n    include /etc/nginx/files/a/*.conf;\n" +
+				"    include /etc/nginx/files/a/none;\n}\n"}
+		}}, objects: []client.Object{newConfigMap("servers", map[string]string{"a.conf": "\nautoindex onn;\n", "b": "c"})}},
 		"no key that matches": {change: changes{configFrom("*.inc")}, objects: servers(goodConfig)},
 		"256 keys":            {change: changes{configFrom("*.conf")}, objects: manyKeys(256, ""), valid: true},
 		"257 keys":            {change: changes{configFrom("*.conf")}, objects: manyKeys(257, "")},
@@ -455,6 +461,35 @@ func TestResolveKeys(t *testing.T) {
 	}
 	if added.Config.Hash == first.Config.Hash || added.ServersHash == first.ServersHash {
 		t.Error("a new key does not change a hash")
+	}
+}
+
+// TestResolveDirectories verifies that a mask of files has each matching key, that a change of such a
+// key changes the hash of the directory and another key does not, and that the files are read again.
+func TestResolveDirectories(t *testing.T) {
+	resolved := func(data map[string]string) operand.Inputs {
+		source := newConfigMap("servers", data)
+		source.BinaryData = map[string][]byte{"a.bin": {0xff}}
+		r, _ := newResolver(t, asRead, source)
+		object := fixture.NewObject(fileFrom("a*"), func(s *v1alpha2.NginxOperatorSpec) {
+			s.Config = &v1alpha2.Config{Inline: "include /etc/nginx/files/a/a.conf;\nserver { listen 8080; }\n"}
+		})
+		in, blockers, err := r.Resolve(t.Context(), object, nil)
+		if err != nil || len(blockers) != 0 || in.Files != nil || len(in.Directories) != 1 {
+			t.Fatalf("blockers %v, %v, inputs %v", blockers, err, in)
+		}
+		files, err := r.ReadFiles(object, in)(t.Context())
+		want := map[string]string{"a.conf": data["a.conf"]}
+		if diff := gocmp.Diff(want, files.Directories["a"].Text); diff != "" || err != nil || len(files.Directories["a"].Binary) != 1 {
+			t.Fatalf("%v, (-want +got):\n%s", err, diff)
+		}
+		return in
+	}
+	first := resolved(map[string]string{"a.conf": "gzip on;\n"})
+	other := resolved(map[string]string{"a.conf": "gzip on;\n", "b.conf": "a"})
+	changed := resolved(map[string]string{"a.conf": "gzip off;\n"})
+	if hash := first.Directories[0].Hash; hash != other.Directories[0].Hash || hash == changed.Directories[0].Hash {
+		t.Errorf("hashes %v, %v, %v", first.Directories, other.Directories, changed.Directories)
 	}
 }
 

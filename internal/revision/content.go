@@ -44,6 +44,14 @@ func (c *rendered) Fill(ctx context.Context, child client.Object) error {
 		c.found = &found
 	}
 
+	for _, directory := range c.in.Directories {
+		if operand.DirectoryName(c.object, c.in, directory) == configMap.Name {
+			content := c.found.Directories[directory.Path]
+			configMap.Data, configMap.BinaryData = maps.Clone(content.Text), maps.Clone(content.Binary)
+			return nil
+		}
+	}
+
 	// The maps are shared with other copies.
 	switch in := c.in; configMap.Name {
 	case operand.ContentName(c.object, in):

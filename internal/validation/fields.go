@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
-	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -25,19 +24,6 @@ func validateImage(image string, path *field.Path) field.ErrorList {
 		return invalid(path, image, fmt.Sprintf("%v; write for example %s", err, exampleImage))
 	}
 	return nil
-}
-
-// validateMasks rejects masks in spec.files. The schema already has the rule of a later release,
-// because no release after 0.7.1 can change a rule (docs/adr/0052-rules-are-frozen.md).
-func validateMasks(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, file := range spec.Files {
-		if file.ConfigMapRef != nil && nginxconf.IsKeyMask(file.ConfigMapRef.Key) {
-			errs = append(errs, invalid(path.Child("files").Index(i).Child("configMapRef", "key"), file.ConfigMapRef.Key,
-				"wildcards (*) are not supported; write one key, for example nginx.conf")...)
-		}
-	}
-	return errs
 }
 
 func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorList {

@@ -40,7 +40,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	errs := slices.Concat(
 		validateImage(spec.Image, path.Child("image")),
 		validatePorts(spec, path),
-		validateMasks(spec, path),
+		validateFiles(spec.Files, path.Child("files")),
 		validateContent(spec.Content, path.Child("content")),
 		validateService(spec.Service, path.Child("service")),
 		validateExpose(spec.Expose, path.Child("expose")),

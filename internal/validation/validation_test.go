@@ -69,7 +69,9 @@ podTemplate:
   priorityClassName: high
   imagePullSecrets: [{name: registry}]
 `,
-	"main and events":      "nginx: {main: pcre_jit on;, events: multi_accept on;, modules: [ngx_http_js_module]}",
+	"main and events": "nginx: {main: pcre_jit on;, events: multi_accept on;, modules: [ngx_http_js_module]}",
+	"masks of files": "files: [{path: a/b, configMapRef: {name: a, key: '*'}}, {path: a/c, configMapRef: {name: a, key: '*'}}, " +
+		"{path: b, configMapRef: {name: a, key: b}}]",
 	"a mask":               "config: {configMapRef: {name: a, key: '*.conf'}}",
 	"items of the content": "content: {configMapRef: {name: a, items: [{key: a, path: css/a}, {key: a, path: css/b}, {key: b, path: cs}]}}",
 	"target ports that cross": "ports: [{name: a, port: 80, targetPort: 81}, " +
@@ -112,7 +114,8 @@ sidecars: [{name: refresh, image: 'busybox:1.37', volumeMounts: [{name: a, mount
 
 // invalidSpecs have errors that the schema does not have: testdata/messages.txt.
 var invalidSpecs = map[string]string{ //nolint:gosec // no credentials
-	"masks": "files: [{path: a, configMapRef: {name: a, key: '*'}}]",
+	"files next to a mask": "files: [{path: a, configMapRef: {name: a, key: '*'}}, {path: b/c, configMapRef: {name: a, key: 'x*'}}, " +
+		"{path: b/a, secretRef: {name: a, key: b}}, {path: b/d, configMapRef: {name: a, key: y}}, {path: c, configMapRef: {name: a, key: y}}]",
 	"items below files": "content: {configMapRef: {name: a, items: [{key: a, path: css/a}, {key: b, path: css}, " +
 		"{key: a, path: css/a/b}, {key: a, path: c}]}}",
 	"empty expose":                     "expose: {}",

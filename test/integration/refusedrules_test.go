@@ -164,9 +164,16 @@ var refusedByRules = map[string]refusal{
 
 // refusedByWebhook are refused by the webhook.
 var refusedByWebhook = map[string]refusal{
-	"no way in":                 {"expose: {}", "spec.expose", invalid},
-	"volume of nothing":         {"volumes: [{name: a}]", "spec.volumes[0]", required},
-	"mask of a file":            {"files: [{path: a, configMapRef: {name: a, key: '*'}}]", "spec.files[0].configMapRef.key", invalid},
+	"no way in":         {"expose: {}", "spec.expose", invalid},
+	"volume of nothing": {"volumes: [{name: a}]", "spec.volumes[0]", required},
+	"file next to the directory of a mask": {
+		"files: [{path: a/b, configMapRef: {name: a, key: '*'}}, {path: a/c, secretRef: {name: a, key: b}}]",
+		"spec.files[1].path", invalid,
+	},
+	"item below a file": {
+		"content: {configMapRef: {name: a, items: [{key: a, path: css}, {key: a, path: css/a}]}}",
+		"spec.content.configMapRef.items[0].path", invalid,
+	},
 	"file that is not declared": {inline("include /etc/nginx/files/a.conf;"), "spec.config.inline", invalid},
 	"autoscaling without a request": {
 		"{autoscaling: {maxReplicas: 2}, resources: {requests: {memory: 32Mi}}}",
