@@ -84,6 +84,12 @@ func sampleAnswers(t *testing.T, namespace string, request docs.Request) {
 	name := request.URL.Hostname()
 	object := newObject(namespace, name, 1)
 	waitFor(t, namespace, name+" to be ready", installPatience, func(ctx context.Context) error { return ready(ctx, object) })
+	requestAnswers(t, namespace, request)
+}
+
+// requestAnswers is sampleAnswers for a target that may be blocked.
+func requestAnswers(t *testing.T, namespace string, request docs.Request) {
+	t.Helper()
 	client := sampleClient(t, namespace, request)
 	what := fmt.Sprintf("%s to answer %d %s", request.URL, request.Status, request.Text)
 	waitFor(t, namespace, what, patience, func(ctx context.Context) error {

@@ -34,6 +34,8 @@ func TestSubscription(t *testing.T) {
 		"runbooks":       testRunbooks,
 		"sample":         testSample,
 		"samples":        testSamples,
+		"masks":          testMasks,
+		"many hosts":     testManyHosts,
 		"scale":          testScale,
 		"children":       testChildren,
 		"drift":          testDrift,
