@@ -18,11 +18,11 @@ func TestWarnings(t *testing.T) {
 		"digest": "image: quay.io/me/nginx@sha256:" + strings.Repeat("a", 64),
 		"unused as far as is known": "config: {inline: 'server { listen 8080; include /etc/nginx/files/a.conf; }'}\n" +
 			"files: [{path: a.conf, configMapRef: {name: a, key: b}}]\ncontent: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]",
-		"usual connections": "nginx: {workerConnections: 1024}",
+		"usual connections":   "nginx: {workerConnections: 1024}",
 		"limit of open files": "nginx: {workerConnections: 65535, main: worker_rlimit_nofile 65535;}",
 		"files of the main context": "{nginx: {main: include /etc/nginx/files/a;}, " +
 			"files: [{path: a, configMapRef: {name: a, key: b}}]}",
-		"cache on a disk":   "{cache: {size: 1Gi}, resources: {limits: {memory: 1Gi}}, config: {configMapRef: {name: a}}}",
+		"cache on a disk": "{cache: {size: 1Gi}, resources: {limits: {memory: 1Gi}}, config: {configMapRef: {name: a}}}",
 		"cache smaller than the memory": "{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 2Gi}}, " +
 			"config: {configMapRef: {name: a}}}",
 		"cache without a limit": "{cache: {size: 1Gi, inMemory: true}, config: {configMapRef: {name: a}}}",
