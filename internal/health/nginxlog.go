@@ -61,8 +61,9 @@ var refusedText = regexp.MustCompile(`^(?:unknown (?:directive|parameter|log for
 	`|too (?:long|many|few) (?:parameter|arguments|values)` +
 	`|directive "[^"]*" (?:is not terminated by|has no opening)` +
 	`|"[^"]*" directive (?:is (?:not allowed here|duplicate)|invalid value)` +
-	`|invalid (?:event type|number of arguments in|value "|value in|parameter|arguments|variable name|condition|URL prefix|location modifier)` +
-	`|thread pool "[^"]*" not found|duplicate (?:location|upstream|listen|default server|MIME type|value)|a duplicate (?:listen|default server)` +
+	`|invalid (?:event type|number of arguments in|value "|value in|parameter|arguments|variable name)` +
+	`|invalid (?:condition|URL prefix|location modifier)|thread pool "[^"]*" not found` +
+	`|duplicate (?:location|upstream|listen|default server|MIME type|value)|a duplicate (?:listen|default server)` +
 	`|location "[^"]*" (?:is outside location|cannot be inside))`)
 
 var (

@@ -44,21 +44,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 		add("spec.resources.limits[memory]: nginx may not start with %s; set %s or more", limit.String(), leastMemory.String())
 	}
 
-	n, limit := int64(*defaults.Nginx(spec).WorkerConnections), nginxconf.OpenFiles(spec)
-	switch {
-	case n > limit && limit == nginxconf.UsualOpenFiles:
-		add("spec.nginx.workerConnections: %d worker_connections exceed open file resource limit: %d, "+
-			"the usual limit of a container (ulimit -n); set `worker_rlimit_nofile %d;` in spec.nginx.main", n, limit, n)
-	case n > limit:
-		add("spec.nginx.workerConnections: %d worker_connections exceed open file resource limit: %d; "+
-			"raise worker_rlimit_nofile in spec.nginx.main to %d", n, limit, n)
-	}
-
-	_, outside := nginxconf.CheckOutside(spec, nil)
-	for _, warning := range outside {
-		add("%s: %s", warning.Field, warning)
-	}
-
+	warnings = append(warnings, outside(spec)...)
 	warnings = append(warnings, rootImages(spec)...)
 	if spec.PodTemplate != nil {
 		for _, key := range slices.Sorted(maps.Keys(spec.PodTemplate.Annotations)) {
@@ -89,6 +75,28 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 
 	if spec.Paused {
 		add("spec.paused: changes are not applied until it is false")
+	}
+
+	return warnings
+}
+
+// outside returns warnings about directives outside of the http context.
+func outside(spec *v1alpha2.NginxOperatorSpec) []string {
+	var warnings []string
+	add := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	n, limit := int64(*defaults.Nginx(spec).WorkerConnections), nginxconf.OpenFiles(spec)
+	switch {
+	case n > limit && limit == nginxconf.UsualOpenFiles:
+		add("spec.nginx.workerConnections: %d worker_connections exceed open file resource limit: %d, "+
+			"the usual limit of a container (ulimit -n); set `worker_rlimit_nofile %d;` in spec.nginx.main", n, limit, n)
+	case n > limit:
+		add("spec.nginx.workerConnections: %d worker_connections exceed open file resource limit: %d; "+
+			"raise worker_rlimit_nofile in spec.nginx.main to %d", n, limit, n)
+	}
+
+	_, found := nginxconf.CheckOutside(spec, nil)
+	for _, warning := range found {
+		add("%s: %s", warning.Field, warning)
 	}
 
 	return warnings
