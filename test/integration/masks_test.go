@@ -83,5 +83,7 @@ func TestMasks(t *testing.T) {
 	requireSamePods(t, second, must1(childrenOf(t.Context(), namespace, "web"))(t))
 	update(t, source, func(c *corev1.ConfigMap) { delete(c.Data, "b.inc") })
 	waitForNoBlocker(t, namespace)
+	waitForGeneration(t, namespace, second.deployment.Generation+1)
+	rollOut(t, namespace, "web")
 	wait(3, 1)
 }
