@@ -194,6 +194,7 @@ func (a *audit) progress(one *audited, d *appsv1.Deployment, pods string) {
 		status.Replicas == status.UpdatedReplicas && status.AvailableReplicas == status.Replicas
 	if isComplete || *d.Spec.Replicas == 0 {
 		one.served[pods], one.known[pods] = true, true
+		one.coming = map[int32]bool{}
 		delete(one.failed, pods)
 		delete(one.broken, one.template)
 	}

@@ -37,6 +37,9 @@ type audited struct {
 	// specs are the specs of the instance, and entrance is that of its children.
 	specs    []spoken
 	entrance map[*storage.Resource]string
+	// admitted has the numbers of the NetworkPolicy, and coming those that it admits only since the
+	// last time at which all Pods were complete.
+	admitted, coming map[int32]bool
 	// backend is the number that the Ingress references.
 	backend int32
 
@@ -50,6 +53,7 @@ func newAudited() *audited {
 	return &audited{
 		declared: map[string]bool{}, served: map[string]bool{}, known: map[string]bool{}, failed: map[string]bool{}, broken: map[string]string{},
 		slices: map[string]*discoveryv1.EndpointSlice{}, entrance: map[*storage.Resource]string{},
+		coming: map[int32]bool{},
 	}
 }
 

@@ -43,7 +43,7 @@ func declaredEntrance(spec *v1alpha2.NginxOperatorSpec, of *storage.Resource) st
 }
 
 // entranceOf returns the same of a live child.
-func entranceOf(version *storage.Version) string {
+func (one *audited) entranceOf(version *storage.Version) string {
 	switch {
 	case version.Deleted:
 	case version.Resource == storage.Services:
@@ -51,19 +51,50 @@ func entranceOf(version *storage.Version) string {
 	case version.Resource == storage.Ingresses:
 		return storage.As[networkingv1.Ingress](version).Spec.Rules[0].Host
 	default:
-		for _, rule := range storage.As[networkingv1.NetworkPolicy](version).Spec.Ingress {
-			if len(rule.From) > 0 {
-				return fmt.Sprint(rule.From)
+		return one.peersOf(storage.As[networkingv1.NetworkPolicy](version))
+	}
+	return ""
+}
+
+// peersOf returns the peers that a NetworkPolicy admits to the numbers that Pods have served. The
+// numbers that only new Pods serve have the peers of these Pods at once, so they change nothing.
+func (one *audited) peersOf(policy *networkingv1.NetworkPolicy) string {
+	peers := ""
+	for _, rule := range policy.Spec.Ingress {
+		if len(rule.From) == 0 {
+			continue
+		}
+		isProven := func(port networkingv1.NetworkPolicyPort) bool { return !one.coming[port.Port.IntVal] }
+		if slices.ContainsFunc(rule.Ports, isProven) {
+			return fmt.Sprint(rule.From)
+		}
+		peers = one.entrance[storage.NetworkPolicies]
+	}
+	return peers
+}
+
+// admit follows the numbers of a NetworkPolicy.
+func (one *audited) admit(version *storage.Version) {
+	before := one.admitted
+	one.admitted = map[int32]bool{}
+	for _, rule := range storage.As[networkingv1.NetworkPolicy](version).Spec.Ingress {
+		for _, port := range rule.Ports {
+			number := port.Port.IntVal
+			one.admitted[number] = true
+			if before != nil && !before[number] {
+				one.coming[number] = true
 			}
 		}
 	}
-	return ""
 }
 
 // enter follows a child of the entrance. The operator changes it only to what the spec has, once
 // Pods of that spec served. So a change that fails neither publishes nor undoes anything.
 func (a *audit) enter(one *audited, version *storage.Version) {
-	before, now := one.entrance[version.Resource], entranceOf(version)
+	if version.Resource == storage.NetworkPolicies && !version.Deleted {
+		one.admit(version)
+	}
+	before, now := one.entrance[version.Resource], one.entranceOf(version)
 	if version.Deleted && !version.Requested {
 		return // it has to come back as it was
 	}
