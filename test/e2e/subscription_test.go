@@ -34,8 +34,6 @@ func TestSubscription(t *testing.T) {
 		"runbooks":       testRunbooks,
 		"sample":         testSample,
 		"samples":        testSamples,
-		"masks":          testMasks,
-		"many hosts":     testManyHosts,
 		"scale":          testScale,
 		"children":       testChildren,
 		"drift":          testDrift,
@@ -53,18 +51,20 @@ func TestSubscription(t *testing.T) {
 		"rollback":        testRollback,
 		"ports":           testFieldsOfPorts,
 	}
+	// These tests roll out often, so they would delay the endpoints of the others.
+	configurations := map[string]func(*testing.T){"masks": testMasks, "many hosts": testManyHosts}
 	token := ""
 	if suite.local { // other clusters may lack the images, the metrics API, or a readable audit log
 		token = metricsTokenFile(t)
 		underLoad["monitoring"] = func(t *testing.T) { testInstanceMonitoring(t, token) }
 		instances["requests"] = testRequests
-		instances["contexts of nginx"] = testContexts
-		instances["modules"] = testModules
+		configurations["contexts"], configurations["modules"] = testContexts, testModules
 		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
 		underLoad["autoscaling"] = testAutoscaling
 	}
 	inParallel(t, "instances", instances)
 	inParallel(t, "under load", underLoad)
+	inParallel(t, "configurations", configurations)
 	if suite.local {
 		t.Log("FIGURE " + proxyDelay(t.Context()))
 		t.Run("monitoring", func(t *testing.T) { testMonitoring(t, token) })
