@@ -86,7 +86,7 @@ type FailedRevision struct {
 	AttemptTime *metav1.Time `json:"attemptTime,omitempty"`
 }
 
-// StoredRevision references the ControllerRevision that stores what is in effect.
+// StoredRevision references the ControllerRevision with a copy of the children in effect.
 type StoredRevision struct {
 	// name is the name of the ControllerRevision.
 	// +required

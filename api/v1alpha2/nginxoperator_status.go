@@ -74,10 +74,9 @@ type NginxOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last good revision"
 	LastGoodRevision *GoodRevision `json:"lastGoodRevision,omitempty"`
 
-	// storedRevision references the ControllerRevision that stores what is in effect: the good Pods,
-	// and the entrance that clients reach them through. It exists while a change of the Pods rolls
-	// out or was rolled back, and while the spec cannot be used. The operator ignores a
-	// ControllerRevision with another hash.
+	// storedRevision references the ControllerRevision with a copy of the good Pods and of the
+	// entrance in front of them. It exists while a change of the Pods rolls out or was rolled back,
+	// and while the spec cannot be used. The operator ignores a ControllerRevision with another hash.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Stored revision"
 	StoredRevision *StoredRevision `json:"storedRevision,omitempty"`

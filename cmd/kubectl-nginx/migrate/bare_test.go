@@ -28,7 +28,7 @@ func fromFile(t *testing.T, file, text string) (result Result, printed string) {
 	return result, string(raw)
 }
 
-// TestFiles compares what is printed for each configuration in testdata with a golden file.
+// TestFiles compares the output for each configuration in testdata with a golden file.
 // nginx.conf and low-port.conf are the texts of real configurations that were pasted as a whole.
 // The API server accepts each result.
 func TestFiles(t *testing.T) {
