@@ -128,14 +128,14 @@ func DrainOf(spec *v1alpha2.NginxOperatorSpec) Drain {
 	return Drain{PreStop: preStop, WorkerShutdown: total - preStop, GracePeriod: total + 5}
 }
 
-// errorLogLevels are the severities that the schema allows.
-var errorLogLevels = []string{"debug", "info", "notice", "warn", "error", "crit", "alert", "emerg"}
+// ErrorLogLevels are the severities that the schema allows.
+var ErrorLogLevels = []string{"debug", "info", "notice", "warn", "error", "crit", "alert", "emerg"}
 
 // Nginx returns the tuning of nginx. workerProcesses is nil if it depends on the CPUs. It ignores
 // an errorLogLevel that the schema does not allow, because 0.5.0 could store one through v1alpha1.
 func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 	declared := ptr.Deref(spec.Nginx, v1alpha2.Nginx{})
-	if !slices.Contains(errorLogLevels, declared.ErrorLogLevel) {
+	if !slices.Contains(ErrorLogLevels, declared.ErrorLogLevel) {
 		declared.ErrorLogLevel = ""
 	}
 	return v1alpha2.Nginx{

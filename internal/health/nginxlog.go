@@ -23,32 +23,34 @@ func nginxVerdict(exitCode int32, line string) *failure.Failure {
 
 	refusal := failure.Failure{Reason: v1alpha2.ReasonInvalidConfiguration, Final: refusedText.MatchString(verdict)}
 	refusal.Certain = refusal.Final
-	at := nginxLocation.FindStringSubmatch(verdict)
-	if at == nil {
-		if systemCall.MatchString(verdict) {
-			return nil
-		}
-		refusal.Message = "nginx refuses its configuration: " + verdict
-		return &refusal
-	}
-
-	switch field := nginxconf.FieldOf(at[1]); {
-	case at[1] == path.Join(nginxconf.Directory, nginxconf.MainFile):
+	at, place := nginxLocation.FindStringSubmatch(verdict), ""
+	switch {
+	case at == nil && systemCall.MatchString(verdict), at != nil && at[1] == path.Join(nginxconf.Directory, nginxconf.MainFile):
 		return nil
-	case at[1] == modulesFile:
+	case at != nil:
+		place = placeOf(at[1], at[2])
 		// The file of a module does not come while the image is the same.
-		refusal.Certain = true
-		refusal.Message = fmt.Sprintf("nginx refuses %s: %s", field, strings.TrimSuffix(verdict, at[0]))
-	case nginxconf.KeyOf(at[1]) != "":
-		refusal.Message = fmt.Sprintf("nginx refuses spec.config, key %q, line %s: %s",
-			nginxconf.KeyOf(at[1]), at[2], strings.TrimSuffix(verdict, at[0]))
-	case field != "":
-		refusal.Message = fmt.Sprintf("nginx refuses %s, line %s: %s", field, at[2], strings.TrimSuffix(verdict, at[0]))
-	default:
-		refusal.Message = "nginx refuses its configuration: " + verdict
+		refusal.Certain = refusal.Certain || at[1] == modulesFile
 	}
 
+	refusal.Message = "nginx refuses its configuration: " + verdict
+	if place != "" {
+		refusal.Message = fmt.Sprintf("nginx refuses %s: %s", place, strings.TrimSuffix(verdict, at[0]))
+	}
 	return &refusal
+}
+
+// placeOf returns the field of the spec, with the key and the line, that has a line of a
+// configuration, or "".
+func placeOf(file, line string) string {
+	field, key := nginxconf.FieldOf(file), nginxconf.KeyOf(file)
+	switch {
+	case key != "":
+		return fmt.Sprintf("spec.config, key %q, line %s", key, line)
+	case field == "", file == modulesFile: // each line has the name of its module
+		return field
+	}
+	return fmt.Sprintf("%s, line %s", field, line)
 }
 
 // modulesFile has no words of the user but the names of modules.

@@ -36,6 +36,10 @@ type checker struct {
 	// texts and names are the parameters of Check.
 	texts map[string]string
 	names map[string][]string
+	// modules are the known modules that the spec loads, and loadsUnlisted reports whether it also
+	// loads modules whose directives are unknown.
+	modules       []*module
+	loadsUnlisted bool
 	// directories are the files of the spec with a mask, and files has the paths of all others.
 	directories []v1alpha2.File
 	files       sets.Set[string]
@@ -129,11 +133,14 @@ func newChecker(spec *v1alpha2.NginxOperatorSpec) *checker {
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
 	for _, file := range spec.Files {
-		if file.ConfigMapRef != nil && IsKeyMask(file.ConfigMapRef.Key) {
+		if HasMask(file) {
 			c.directories = append(c.directories, file)
 		} else {
 			c.files.Insert(file.Path)
 		}
+	}
+	if spec.Nginx != nil {
+		c.load(spec.Nginx.Modules)
 	}
 	return c
 }
@@ -145,7 +152,7 @@ func (c *checker) warn(d *directive, format string, args ...any) { c.warnings.ad
 // refuseIfKnown adds a problem if the directives of the image and of its loaded modules are known, or
 // else a warning.
 func (c *checker) refuseIfKnown(d *directive, format string, args ...any) {
-	if c.release.certain && !c.loadsUnlisted() {
+	if c.release.certain && !c.loadsUnlisted {
 		c.refuse(d, format, args...)
 	} else {
 		c.warn(d, format, args...)

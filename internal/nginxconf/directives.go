@@ -93,7 +93,7 @@ func (c *checker) checkPlace(d *directive) bool {
 		c.refuseIfKnown(d, unknown+". "+unknownRemedy(d.name), d.name)
 		return false
 	}
-	if found := moduleOf(d.name); found != nil && found.name == otelModule && !c.loads(otelModule) {
+	if c.needsLoading(d.name) {
 		c.warn(d, unknown+". "+unknownRemedy(d.name), d.name)
 	}
 

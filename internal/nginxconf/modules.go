@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
-
-	"github.com/example/nginx-operator/internal/defaults"
 )
 
-// module is a dynamic module with its directives.
+// module is a dynamic module with its directives: prefixes start those of a module in the sources of
+// nginx, and match has those of any other module.
 type module struct {
-	name  string
-	match crossplane.MatchFunc
+	name     string
+	prefixes []string
+	match    crossplane.MatchFunc
 	// inImage reports whether each tag of the official image without "slim" has the module.
 	inImage bool
 }
@@ -21,17 +21,17 @@ type module struct {
 // brotli filter/ngx_http_brotli_filter_module.c and static/ngx_http_brotli_static_module.c of
 // https://github.com/google/ngx_brotli.
 var dynamicModules = []module{
-	{"ngx_http_js_module", crossplane.MatchNjsLatest, true},
-	{"ngx_http_xslt_filter_module", startingWith("xslt_", "xml_"), true},
-	{"ngx_http_image_filter_module", startingWith("image_filter"), true},
-	{"ngx_http_geoip_module", startingWith("geoip_"), true},
-	{"ngx_http_perl_module", startingWith("perl"), false},
-	{otelModule, crossplane.MatchOtelLatest, false},
-	{"ngx_http_geoip2_module", crossplane.MatchGeoip2Latest, false},
-	{"ngx_http_brotli_filter_module", in(brotliFilter), false},
-	{"ngx_http_brotli_static_module", in(brotliStatic), false},
-	{"ngx_http_headers_more_filter_module", crossplane.MatchHeadersMoreLatest, false},
-	{"ngx_http_lua_module", crossplane.MatchLuaLatest, false},
+	{name: "ngx_http_js_module", match: crossplane.MatchNjsLatest, inImage: true},
+	{name: "ngx_http_xslt_filter_module", prefixes: []string{"xslt_", "xml_"}, inImage: true},
+	{name: "ngx_http_image_filter_module", prefixes: []string{"image_filter"}, inImage: true},
+	{name: "ngx_http_geoip_module", prefixes: []string{"geoip_"}, inImage: true},
+	{name: "ngx_http_perl_module", prefixes: []string{"perl"}},
+	{name: otelModule, match: crossplane.MatchOtelLatest},
+	{name: "ngx_http_geoip2_module", match: crossplane.MatchGeoip2Latest},
+	{name: "ngx_http_brotli_filter_module", match: in(brotliFilter)},
+	{name: "ngx_http_brotli_static_module", match: in(brotliStatic)},
+	{name: "ngx_http_headers_more_filter_module", match: crossplane.MatchHeadersMoreLatest},
+	{name: "ngx_http_lua_module", match: crossplane.MatchLuaLatest},
 }
 
 // otelModule exists only as a dynamic module.
@@ -59,38 +59,46 @@ func in(table map[string]uint) crossplane.MatchFunc {
 	}
 }
 
-// startingWith returns the matcher of those of nginx's own directives that have one of the prefixes.
-func startingWith(prefixes ...string) crossplane.MatchFunc {
-	return func(name string) ([]uint, bool) {
-		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			return nil, false
-		}
-		masks := ownMasks(name)
-		return masks, len(masks) > 0
-	}
+// isOwn reports whether a directive is one of nginx's own that start with the module's prefixes.
+func (m *module) isOwn(name string) bool {
+	return slices.ContainsFunc(m.prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// moduleOf returns the dynamic module that has a directive of the contexts in and below http, or nil.
+// masksOf returns the masks of a directive of the module in or below the http context, or nil.
+func (m *module) masksOf(name string) []uint {
+	var masks []uint
+	switch {
+	case m.match != nil:
+		masks, _ = m.match(name)
+	case m.isOwn(name):
+		masks = ownMasks(name)
+	}
+	if !slices.ContainsFunc(masks, func(mask uint) bool { return mask&contextAll != 0 }) {
+		return nil
+	}
+	return masks
+}
+
+// moduleOf returns the dynamic module that has a directive, or nil.
 func moduleOf(name string) *module {
 	for i := range dynamicModules {
-		masks, _ := dynamicModules[i].match(name)
-		if slices.ContainsFunc(masks, func(mask uint) bool { return mask&contextAll != 0 }) {
+		if len(dynamicModules[i].masksOf(name)) > 0 {
 			return &dynamicModules[i]
 		}
 	}
 	return nil
 }
 
-// loads reports whether the spec loads a module.
-func (c *checker) loads(name string) bool {
-	return slices.Contains(defaults.Nginx(c.spec).Modules, name)
-}
-
-// loadsUnlisted reports whether the spec loads a module whose directives are unknown.
-func (c *checker) loadsUnlisted() bool {
-	return slices.ContainsFunc(defaults.Nginx(c.spec).Modules, func(name string) bool {
-		return !slices.ContainsFunc(dynamicModules, func(m module) bool { return m.name == name })
-	})
+// load sets the modules that the spec loads.
+func (c *checker) load(names []string) {
+	for _, name := range names {
+		i := slices.IndexFunc(dynamicModules, func(m module) bool { return m.name == name })
+		if i < 0 {
+			c.loadsUnlisted = true
+			continue
+		}
+		c.modules = append(c.modules, &dynamicModules[i])
+	}
 }
 
 // loadLines returns the directives that load modules. nginx looks for them below its prefix.
@@ -106,11 +114,16 @@ func loadLines(modules []string) string {
 // or nil if none has it.
 func (c *checker) masksOf(name string) []uint {
 	masks := c.release.masksOf(name)
-	if found := moduleOf(name); found != nil && c.loads(found.name) {
-		own, _ := found.match(name)
-		masks = append(masks, own...)
+	for _, loaded := range c.modules {
+		masks = append(masks, loaded.masksOf(name)...)
 	}
 	return masks
+}
+
+// needsLoading reports whether a directive is OpenTelemetry's, and the spec does not load its module.
+func (c *checker) needsLoading(name string) bool {
+	_, isOTel := crossplane.MatchOtelLatest(name)
+	return isOTel && !slices.ContainsFunc(c.modules, func(loaded *module) bool { return loaded.name == otelModule })
 }
 
 // unknownRemedy returns the remedy for an unknown directive.

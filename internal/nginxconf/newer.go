@@ -47,11 +47,5 @@ var newerDirectives = map[string]uint{
 // contextProxied are the contexts of most directives of the proxy modules.
 const contextProxied = contextHTTP | contextServer | contextLocation
 
-// matchNewer returns the masks of a directive of newerDirectives.
-func matchNewer(name string) ([]uint, bool) {
-	mask, ok := newerDirectives[name]
-	if !ok {
-		return nil, false
-	}
-	return []uint{mask}, true
-}
+// matchNewer has the directives of newerDirectives.
+var matchNewer = in(newerDirectives)

@@ -104,17 +104,17 @@ func (c *checker) checkOuter() {
 func (c *checker) checkOuterInclude(d *directive) {
 	const remedy = "include %s: only a file of spec.files with a configMapRef can be included here. "
 	file := d.first()
-	paths := c.filesOf(file)
+	found := len(c.filesOf(file)) > 0
 	switch {
 	case !c.inFiles(file), !c.mountsKnown, c.masks > maxMasks:
 		c.refuse(d, remedy+"Put its text here", file)
 		return
-	case len(paths) == 0:
+	case !found:
 		c.refuse(d, remedy+"Add `- path: %s` there", file, below(file))
 	}
 	for _, declared := range c.spec.Files {
 		matches, _ := path.Match(below(file), declared.Path)
-		if declared.SecretRef != nil && (matches || slices.Contains(paths, declared.Path)) {
+		if declared.SecretRef != nil && matches {
 			c.refuse(d, remedy+"%s has a secretRef", file, declared.Path)
 		}
 	}
@@ -165,8 +165,8 @@ func OpenFiles(spec *v1alpha2.NginxOperatorSpec) int64 {
 // FieldOf returns the field of the spec whose text is in a file of Directory, or "" for any other
 // file.
 func FieldOf(file string) string {
-	directory, name := path.Split(file)
-	if path.Clean(directory) != Directory {
+	name, isConfiguration := strings.CutPrefix(file, Directory+"/")
+	if !isConfiguration {
 		return ""
 	}
 

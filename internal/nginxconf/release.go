@@ -94,27 +94,26 @@ var undocumented = []string{
 	"post_action", "postpone_gzipping", "ssi_ignore_recycled_buffers", "uwsgi_string",
 }
 
-// thirdParty are the tables of modules in other vendors' images.
-var thirdParty = []crossplane.MatchFunc{
-	crossplane.MatchNjsLatest, crossplane.MatchLuaLatest, crossplane.MatchHeadersMoreLatest, crossplane.MatchGeoip2Latest,
-	crossplane.MatchOtelLatest, crossplane.MatchNginxPlusLatest, in(brotliFilter), in(brotliStatic),
-}
-
 // masksOf returns the masks of a directive in all versions, or nil if no version has it.
 func (r release) masksOf(name string) []uint {
-	isPrefix := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-	if r.certain && slices.ContainsFunc(loadedModules, isPrefix) {
-		return nil
+	if r.certain && slices.ContainsFunc(dynamicModules, func(m module) bool { return m.isOwn(name) }) {
+		return nil // the module must be loaded
 	}
 
 	all := ownMasks(name)
-	if !r.certain {
-		for _, match := range thirdParty {
+	if r.certain {
+		return all
+	}
+
+	// The images of other vendors can have these compiled in.
+	masks, _ := crossplane.MatchNginxPlusLatest(name)
+	all = append(all, masks...)
+	for i := range dynamicModules {
+		if match := dynamicModules[i].match; match != nil {
 			masks, _ := match(name)
 			all = append(all, masks...)
 		}
 	}
-
 	return all
 }
 
@@ -130,10 +129,6 @@ func ownMasks(name string) []uint {
 	}
 	return all
 }
-
-// loadedModules are name prefixes of nginx's own directives whose modules are dynamic in the
-// official image.
-var loadedModules = []string{"xslt_", "xml_", "image_filter", "geoip_", "perl"}
 
 // IsDirective reports whether a name is a directive of nginx. The status of an object may repeat
 // such a name, because the name contains no text of the user.

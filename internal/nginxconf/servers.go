@@ -3,6 +3,8 @@ package nginxconf
 import (
 	"slices"
 	"strings"
+
+	"github.com/example/nginx-operator/api/v1alpha2"
 )
 
 // Part is a file of the user's configuration.
@@ -84,3 +86,8 @@ func (s Servers) parseAll() (trees [][]*directive, read reading, errors findings
 
 // IsKeyMask reports whether a key that a spec references is a mask, which matches several keys.
 func IsKeyMask(key string) bool { return strings.Contains(key, "*") }
+
+// HasMask reports whether a file of spec.files is a directory with the keys that a mask matches.
+func HasMask(file v1alpha2.File) bool {
+	return file.ConfigMapRef != nil && IsKeyMask(file.ConfigMapRef.Key)
+}

@@ -141,7 +141,7 @@ func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) Inputs {
 		switch {
 		case file.SecretRef != nil:
 			in.SecretsHash = "fedcba9876543210"
-		case IsMask(file):
+		case nginxconf.HasMask(file):
 			source := ptr.Deref(e.configMaps[file.ConfigMapRef.Name], corev1.ConfigMap{})
 			in.Directories = append(in.Directories, NewDirectory(file, &source))
 		case file.ConfigMapRef != nil:

@@ -55,7 +55,7 @@ func mountFiles(pod *corev1.PodSpec, object *v1alpha2.NginxOperator, in Inputs) 
 				LocalObjectReference: corev1.LocalObjectReference{Name: file.SecretRef.Name},
 				Items:                []corev1.KeyToPath{{Key: file.SecretRef.Key, Path: file.Path}},
 			}})
-		case in.Files != nil && !IsMask(file):
+		case in.Files != nil && !nginxconf.HasMask(file):
 			copied.Items = append(copied.Items, corev1.KeyToPath{Key: CopiedKey(file.Path), Path: file.Path})
 		}
 	}
@@ -91,11 +91,6 @@ type Directory struct {
 	Path string
 	// Content is the files by their keys. The hash differs between directories with the same files.
 	Content
-}
-
-// IsMask reports whether a file of spec.files is a directory with the keys that a mask matches.
-func IsMask(file v1alpha2.File) bool {
-	return file.ConfigMapRef != nil && nginxconf.IsKeyMask(file.ConfigMapRef.Key)
 }
 
 // NewDirectory returns the files of a mask in a user's ConfigMap.

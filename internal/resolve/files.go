@@ -95,7 +95,7 @@ func (r Resolver) resolveFiles(ctx context.Context, object *v1alpha2.NginxOperat
 		}
 
 		at := operand.SpecPath.Child("files").Index(i).Child("configMapRef")
-		if operand.IsMask(file) {
+		if nginxconf.HasMask(file) {
 			bytes, err := r.resolveDirectory(ctx, object, file, at, to)
 			if err != nil {
 				return err

@@ -3,7 +3,6 @@ package resolve
 import (
 	"context"
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,7 +69,7 @@ func (r Resolver) readDeclaredFiles(
 	texts := map[string][]byte{}
 	var source *corev1.ConfigMap
 	for _, file := range object.Spec.Files {
-		if file.ConfigMapRef == nil || operand.IsMask(file) {
+		if file.ConfigMapRef == nil || nginxconf.HasMask(file) {
 			continue
 		}
 
@@ -100,7 +99,11 @@ func (r Resolver) readDirectories(
 		hashes[directory.Path] = directory.Hash
 	}
 
-	for _, file := range slices.DeleteFunc(slices.Clone(object.Spec.Files), func(file v1alpha2.File) bool { return !operand.IsMask(file) }) {
+	for _, file := range object.Spec.Files {
+		if !nginxconf.HasMask(file) {
+			continue
+		}
+
 		source, err := r.readConfigMap(ctx, object, file.ConfigMapRef.Name)
 		if err != nil {
 			return nil, err

@@ -40,20 +40,16 @@ func validateContent(content *v1alpha2.Content, at *field.Path) field.ErrorList 
 // mask is a volume of its own, and the kubelet cannot mount other files next to it.
 func validateFiles(files []v1alpha2.File, at *field.Path) field.ErrorList {
 	first := func(file v1alpha2.File) string { top, _, _ := strings.Cut(file.Path, "/"); return top }
-	isMask := func(file v1alpha2.File) bool {
-		return file.ConfigMapRef != nil && nginxconf.IsKeyMask(file.ConfigMapRef.Key)
-	}
-
 	masks := map[string]string{}
 	for _, file := range files {
-		if isMask(file) {
+		if nginxconf.HasMask(file) {
 			masks[first(file)] = file.Path
 		}
 	}
 
 	var errs field.ErrorList
 	for i, file := range files {
-		if mask := masks[first(file)]; mask != "" && !isMask(file) {
+		if mask := masks[first(file)]; mask != "" && !nginxconf.HasMask(file) {
 			errs = append(errs, invalid(at.Index(i).Child("path"), file.Path, fmt.Sprintf(
 				"conflicts with %s, which has the keys that a mask matches; write a path in another directory", mask))...)
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
@@ -143,15 +144,13 @@ func (f *wholeFile) number(d *crossplane.Directive, least, most int64) *int32 {
 	return ptr.To(int32(number))
 }
 
-var errorLogLevels = []string{"debug", "info", "notice", "warn", "error", "crit", "alert", "emerg"}
-
 // errorLog converts the level of an error_log. nginx's default is error.
 func (f *wholeFile) errorLog(d *crossplane.Directive) {
 	level := "error"
 	if len(d.Args) > 1 {
 		level = d.Args[1]
 	}
-	if !slices.Contains(errorLogLevels, level) {
+	if !slices.Contains(defaults.ErrorLogLevels, level) {
 		f.lose(d, "the level is not valid; set spec.nginx.errorLogLevel")
 		return
 	}
