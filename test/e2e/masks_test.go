@@ -40,7 +40,7 @@ func testMasks(t *testing.T) {
 	update(t, source, func(c *corev1.ConfigMap) {
 		c.Data["20-files.conf"] = strings.Replace(c.Data["20-files.conf"], "autoindex on;", "autoindex onn;", 1)
 	})
-	isBlocked(t, web, `ConfigMap "c07-conf-d", key "20-files.conf": line 8: `)
+	isDegraded(t, web, v1alpha2.ReasonInvalidConfiguration, `ConfigMap "c07-conf-d", key "20-files.conf": line 8: `)
 	replacePod(t, web)
 	for _, request := range requests {
 		requestAnswers(t, namespace, request)
@@ -79,7 +79,8 @@ func testManyHosts(t *testing.T) {
 	load.finish(t, namespace, "a new key")
 
 	update(t, source, func(c *corev1.ConfigMap) { c.Data["broken.example.com.conf"] = "serverr {\n}\n" })
-	isBlocked(t, object, `ConfigMap "c08-clients", key "broken.example.com.conf": line 1: unknown directive "serverr"`)
+	isDegraded(t, object, v1alpha2.ReasonInvalidConfiguration,
+		`ConfigMap "c08-clients", key "broken.example.com.conf": line 1: unknown directive "serverr"`)
 	replacePod(t, object)
 	served(append(clients, "sierra")...)
 }
@@ -92,10 +93,10 @@ func hostAnswers(t *testing.T, namespace, service, host, text string) {
 	requestAnswers(t, namespace, requests[0])
 }
 
-// isBlocked waits until an error in a configuration blocks the changes of an object.
-func isBlocked(t *testing.T, object *v1alpha2.NginxOperator, want string) {
+// isDegraded waits until an object has a reason, and requires words in the message.
+func isDegraded(t *testing.T, object *v1alpha2.NginxOperator, reason, want string) {
 	t.Helper()
-	waitForDegraded(t, object, v1alpha2.ReasonInvalidConfiguration)
+	waitForDegraded(t, object, reason)
 	if message := object.Status.BlockedBy[0].Message; !strings.Contains(message, want) {
 		t.Errorf("the message does not have %q: %s", want, message)
 	}

@@ -9,7 +9,6 @@ package e2e
 //     that the image lacks are rolled back, with nginx's message.
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,7 +17,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/harness/mutate"
@@ -52,7 +50,7 @@ func testContexts(t *testing.T) {
 	}
 
 	update(t, object, func(o *v1alpha2.NginxOperator) { o.Spec.Nginx.Events = "use kqueue;\n" })
-	isRolledBack(t, object, `spec.nginx.events, line 1: invalid event type "kqueue"`)
+	isDegraded(t, object, v1alpha2.ReasonRolledBack, `spec.nginx.events, line 1: invalid event type "kqueue"`)
 	answers(t, object.Namespace, url, "tuned")
 }
 
@@ -90,7 +88,7 @@ server {
 		update(t, scripts, func(c *corev1.ConfigMap) { c.Data["hello.js"] = text })
 	}
 	script("function hello(r) { return }}\n")
-	isRolledBack(t, object, "SyntaxError")
+	isDegraded(t, object, v1alpha2.ReasonRolledBack, "SyntaxError")
 	answers(t, object.Namespace, url+"js/x", "njs /js/x")
 	script(fmt.Sprintf(hello, "again"))
 	waitForRecovery(t, object)
@@ -99,25 +97,8 @@ server {
 	update(t, object, func(o *v1alpha2.NginxOperator) {
 		o.Spec.Nginx.Modules = append(o.Spec.Nginx.Modules, "ngx_http_absent_module")
 	})
-	isRolledBack(t, object, "nginx refuses spec.nginx.modules: dlopen()")
+	isDegraded(t, object, v1alpha2.ReasonRolledBack, "nginx refuses spec.nginx.modules: dlopen()")
 	answers(t, object.Namespace, url+"js/x", "again /js/x")
-}
-
-// isRolledBack waits until a change is rolled back, and requires words in the message.
-func isRolledBack(t *testing.T, object *v1alpha2.NginxOperator, words string) {
-	t.Helper()
-	waitForDegraded(t, object, v1alpha2.ReasonRolledBack)
-	waitFor(t, object.Namespace, words, patience, func(ctx context.Context) error {
-		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		for _, blocker := range object.Status.BlockedBy {
-			if strings.Contains(blocker.Message, words) {
-				return nil
-			}
-		}
-		return fmt.Errorf("the status has %+v", object.Status.BlockedBy)
-	})
 }
 
 // encodingOf returns the encoding of a response to a client that accepts brotli.
