@@ -100,13 +100,25 @@ func carries(bridges []discoveryv1.EndpointSlice, names map[int32]string, contai
 	return true
 }
 
+// withEndpoints returns the EndpointSlices that have endpoints.
+func withEndpoints(all []discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice {
+	return slices.DeleteFunc(slices.Clone(all), func(slice discoveryv1.EndpointSlice) bool { return len(slice.Endpoints) == 0 })
+}
+
+// unseen reports whether ready Pods serve a renamed port, and the controller's EndpointSlices do not
+// have its present name yet.
+func unseen(controllers []discoveryv1.EndpointSlice, now operand.Running, names map[int32]string) bool {
+	served := portsOf(withEndpoints(controllers))
+	return slices.ContainsFunc(now.Service, func(before corev1.ServicePort) bool {
+		name, found := names[before.Port]
+		return found && name != before.Name && served[before.Name] == nil && now.IsReady(before.Port)
+	})
+}
+
 // lacks reports whether Pods have endpoints of a renamed port, and bridges do not have its new
 // name. A bridge that was written before these Pods were created does not.
 func lacks(bridges, controllers []discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string) bool {
-	carried := portsOf(bridges)
-	served := portsOf(slices.DeleteFunc(slices.Clone(controllers), func(slice discoveryv1.EndpointSlice) bool {
-		return len(slice.Endpoints) == 0
-	}))
+	carried, served := portsOf(bridges), portsOf(withEndpoints(controllers))
 	return slices.ContainsFunc(live, func(before corev1.ServicePort) bool {
 		name, found := names[before.Port]
 		return found && name != before.Name && served[before.Name] != nil && carried[name] == nil
@@ -166,6 +178,10 @@ func (b Bridges) Ensure(
 		return age < bridgeSettles, max(bridgeSettles-age, bridgeRetry), nil
 	}
 	if len(bridges) == 0 {
+		// Without the endpoints of a port that has just been added, there is no bridge for it.
+		if unseen(controllers, now, names) && age < bridgeEnds {
+			return true, bridgeRetry, nil
+		}
 		return b.build(ctx, object, controllers, now.Service, names)
 	}
 	if age < bridgeEnds && !takenOver(bridges, controllers, now.Service) {
@@ -178,6 +194,7 @@ func (b Bridges) Ensure(
 		}
 	}
 
+	b.forgetAge(object)
 	if renamed {
 		again = bridgeRetry
 	}
@@ -185,8 +202,9 @@ func (b Bridges) Ensure(
 	return renamed, again, nil
 }
 
-// age returns how long this process has known the bridge of an object. The clock of the API server,
-// which sets the timestamps of objects, may be ahead. A new leader starts again.
+// age returns how long this process has known the bridge of an object, or has waited to write it.
+// The clock of the API server, which sets the timestamps of objects, may be ahead. A new leader
+// starts again.
 func (b Bridges) age(object *v1alpha2.NginxOperator) (age time.Duration) {
 	b.Applier.Memory.Update(object, func(known *apply.Remembered) {
 		if known.Bridged.IsZero() {
@@ -195,6 +213,11 @@ func (b Bridges) age(object *v1alpha2.NginxOperator) (age time.Duration) {
 		age = time.Since(known.Bridged)
 	})
 	return age
+}
+
+// forgetAge lets the age of the next bridge start from 0.
+func (b Bridges) forgetAge(object *v1alpha2.NginxOperator) {
+	b.Applier.Memory.Update(object, func(known *apply.Remembered) { known.Bridged = time.Time{} })
 }
 
 // Settle deletes the bridge of an earlier change, also one of another leader. If again is not 0,
@@ -214,6 +237,7 @@ func (b Bridges) build(
 		return false, 0, err
 	}
 
+	b.forgetAge(object)
 	for i := range from {
 		slice := bridgeOf(&from[i], live, names)
 		if slice == nil {

@@ -94,6 +94,9 @@ type Running struct {
 	exposed int32
 }
 
+// IsReady reports whether a ready Pod serves a number of the Service.
+func (now *Running) IsReady(number int32) bool { return now.ready.Has(number) }
+
 // addPod adds a Pod that is not being deleted.
 func (now *Running) addPod(ports []ContainerPort, isReady bool) {
 	numbers := sets.New[int32]()
