@@ -31,10 +31,18 @@ func specActions() []Action {
 		}),
 		change("configure inline", func(s *spec, r *rand.Rand) {
 			s.Config = &v1alpha2.Config{Inline: server(fmt.Sprintf("location /%d { return 204; }", r.IntN(9)))}
+			s.Nginx = outside(r)
 		}),
-		change("configure by ConfigMap", func(s *spec, _ *rand.Rand) { s.Config = byConfigMap() }),
-		change("serve content", func(s *spec, _ *rand.Rand) {
+		change("configure by ConfigMap", func(s *spec, r *rand.Rand) {
+			if s.Config = byConfigMap(); r.IntN(2) == 0 {
+				s.Config.ConfigMapRef.Key = "*.conf"
+			}
+		}),
+		change("serve content", func(s *spec, r *rand.Rand) {
 			s.Content = &v1alpha2.Content{ConfigMapRef: v1alpha2.ConfigMapReference{Name: "pages"}}
+			if r.IntN(2) == 0 {
+				s.Content.ConfigMapRef.Items = []v1alpha2.ContentItem{{Key: "index.html", Path: "a/index.html"}}
+			}
 		}),
 		change("drain", func(s *spec, r *rand.Rand) { s.DrainSeconds = ptr.To(1 + r.Int32N(20)) }),
 		change("expose", expose),
@@ -58,8 +66,12 @@ func specActions() []Action {
 		change("use a token", func(s *spec, _ *rand.Rand) { useToken(s) }),
 		change("use no token", func(s *spec, _ *rand.Rand) { s.Env = nil }),
 		change("use a certificate", func(s *spec, _ *rand.Rand) { UseCertificate(s) }),
-		change("mount many ConfigMaps", func(s *spec, _ *rand.Rand) { mountMany(s) }),
-		change("mount no ConfigMaps", func(s *spec, _ *rand.Rand) { s.Volumes = nil }),
+		change("mount many ConfigMaps", func(s *spec, r *rand.Rand) {
+			if mountMany(s); r.IntN(2) == 0 {
+				s.Files = []v1alpha2.File{{Path: "pages", ConfigMapRef: &v1alpha2.FileReference{Name: "pages", Key: "*.html"}}}
+			}
+		}),
+		change("mount no ConfigMaps", func(s *spec, _ *rand.Rand) { s.Volumes, s.Files = nil, nil }),
 	}
 }
 
@@ -74,6 +86,17 @@ func ownImage(r *rand.Rand) string { return fmt.Sprintf("registry.example/own:%d
 // server returns a configuration that listens on every number that "number the port" can choose.
 func server(text string) string {
 	return "server { listen 8080; listen 8081; listen 8082; " + text + " }"
+}
+
+// outside returns directives outside of the http context, and a module, or nil.
+func outside(r *rand.Rand) *v1alpha2.Nginx {
+	switch r.IntN(3) {
+	case 0:
+		return &v1alpha2.Nginx{Main: fmt.Sprintf("worker_rlimit_nofile %d;", 2048+r.IntN(3)), Events: "multi_accept on;"}
+	case 1:
+		return &v1alpha2.Nginx{Modules: []string{"ngx_http_js_module"}}
+	}
+	return nil
 }
 
 func byConfigMap() *v1alpha2.Config {
@@ -139,7 +162,11 @@ func objectActions() []Action {
 	return []Action{
 		{"delete an instance", func(w *World, r *rand.Rand) { w.Remove(storage.NginxOperators, someName(r)) }},
 		{"write the configuration", func(w *World, r *rand.Rand) {
-			w.Must(w.Write(ConfigMap("conf", "nginx.conf", server(fmt.Sprintf("return 20%d;", r.IntN(5))))))
+			written := ConfigMap("conf", "nginx.conf", server(fmt.Sprintf("return 20%d;", r.IntN(5))))
+			if r.IntN(2) == 0 {
+				written.Data["more.conf"] = "upstream more { server 192.0.2.1; }"
+			}
+			w.Must(w.Write(written))
 		}},
 		{"write the content", func(w *World, r *rand.Rand) { w.writeContent(r) }},
 		{"delete the configuration", func(w *World, _ *rand.Rand) { w.Remove(storage.ConfigMaps, "conf") }},
