@@ -169,7 +169,7 @@ func (r *Reconciler) bring(ctx context.Context, object *v1alpha2.NginxOperator, 
 	}
 
 	if done.Store != nil {
-		isStored, err := r.storeInEffect(ctx, object, state, *done.Store)
+		isStored, err := r.storeInEffect(ctx, object, state, *done.Store, done.Declared)
 		if isStored {
 			done.hold, done.again = true, requeue.Soon
 		}

@@ -32,9 +32,9 @@ import (
 // false if another client has removed the last declaration of the Deployment everywhere. The change
 // then continues, and cannot be rolled back.
 func (r *Reconciler) storeInEffect(
-	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, request rollout.StoreRequest,
+	ctx context.Context, object *v1alpha2.NginxOperator, state live.State, request rollout.StoreRequest, spec *revision.Declaration,
 ) (bool, error) {
-	child, reference, err := revision.Store{Live: state, Applier: r.Applier}.InEffect(ctx, object, request.Pods)
+	child, reference, err := revision.Store{Live: state, Applier: r.Applier}.InEffect(ctx, object, request.Pods, spec)
 	if child == nil || err != nil {
 		return false, err
 	}

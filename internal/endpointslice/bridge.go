@@ -105,11 +105,12 @@ func withEndpoints(all []discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice 
 	return slices.DeleteFunc(slices.Clone(all), func(slice discoveryv1.EndpointSlice) bool { return len(slice.Endpoints) == 0 })
 }
 
-// unseen reports whether ready Pods serve a renamed port, and the controller's EndpointSlices do not
-// have its present name yet.
+// unseen reports whether ready Pods serve a renamed port, and the controller's EndpointSlices, which
+// have Pods, do not have its present name yet.
 func unseen(controllers []discoveryv1.EndpointSlice, now operand.Running, names map[int32]string) bool {
-	served := portsOf(withEndpoints(controllers))
-	return slices.ContainsFunc(now.Service, func(before corev1.ServicePort) bool {
+	controllers = withEndpoints(controllers)
+	served := portsOf(controllers)
+	return len(controllers) > 0 && slices.ContainsFunc(now.Service, func(before corev1.ServicePort) bool {
 		name, found := names[before.Port]
 		return found && name != before.Name && served[before.Name] == nil && now.IsReady(before.Port)
 	})

@@ -19,9 +19,10 @@ import (
 // InEffect returns the ControllerRevision that stores the children in effect, and its reference for
 // the status: the Pods of the live Deployment and the live entrance, as they were declared last.
 // Stored pods, which can be nil, replace those of the live Deployment. It returns nil if the
-// Deployment has no last declaration.
+// Deployment has no last declaration. A Service that was deleted is that of spec, which can be nil:
+// what was declared last is lost with it, and while the change fails, nothing else brings one back.
 func (s Store) InEffect(
-	ctx context.Context, object *v1alpha2.NginxOperator, pods *Declaration,
+	ctx context.Context, object *v1alpha2.NginxOperator, pods, spec *Declaration,
 ) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {
 	data := stored{Digests: map[string]string{}, PatchedKinds: append([]string{}, object.Status.PatchedKinds...)}
 	var children []client.Object
@@ -43,6 +44,12 @@ func (s Store) InEffect(
 	entrance, err := s.liveChildren(ctx, object, operand.EntranceKinds()...)
 	if err != nil {
 		return nil, nil, err
+	}
+
+	if spec != nil && operand.ChildOf[*corev1.Service](entrance) == nil {
+		if service := operand.ChildOf[*corev1.Service](spec.Children); service != nil {
+			entrance = append(entrance, service)
+		}
 	}
 
 	raw, err := data.encode(append(children, entrance...))

@@ -34,10 +34,11 @@ func FailedOf(status *v1alpha2.NginxOperatorStatus, id change.ID) *v1alpha2.Fail
 }
 
 // Recognize returns an object whose status has the IDs of its Pods. They are unknown at the first
-// contact with an object of a release before 0.8.0, and with one that has lost its status. The
-// change between the live Pods and those of the spec is the release's only if the status has this
-// generation, and neither reports a rollback nor that the spec could not be used. Otherwise it is
-// the user's. declared is the declaration of the spec, or nil.
+// contact with an object of a release before 0.8.0, with one that has lost its status, and if the
+// spec has changed before the status reported that its Pods are good. The change between the live
+// Pods and those of the spec is the release's only if the status has this generation, and neither
+// reports a rollback nor that the spec could not be used. Otherwise it is the user's. declared is
+// the declaration of the spec, or nil.
 func (r Decider) Recognize(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
 ) (*v1alpha2.NginxOperator, error) {
@@ -49,13 +50,12 @@ func (r Decider) Recognize(
 		return r.recognizeBefore(ctx, object, declared, deployment)
 	}
 
-	status := &object.Status
-	if status.ObservedGeneration != 0 || status.LastGoodRevision != nil || !health.ProgressOf(deployment).Complete {
-		return object, nil
-	}
-
-	live := revision.ChangeOf(object, deployment)
-	if declared != nil && declared.Change.SamePods(live) || live == "" {
+	status, live := &object.Status, revision.ChangeOf(object, deployment)
+	_, good := r.changes(object, declared)
+	progress, last := health.ProgressOf(deployment), status.DeclaredRevision
+	isOther := last != nil && !live.SamePods(change.ID(last.Change)) // another client may have brought it back
+	if live == "" || live.SamePods(good) || declared != nil && declared.Change.SamePods(live) || isOther ||
+		!progress.Complete || progress.Desired == 0 {
 		return object, nil
 	}
 

@@ -155,6 +155,37 @@ var byHand = slices.Concat(
 			h.within(5*time.Minute, "S2", func() bool { return h.current() && h.now().servesEdition("2") && h.now().edition() == "2" })
 		})},
 
+		{"history-16 the Service is deleted while paused, and the change that was declared meanwhile fails", past(func(h *history) {
+			h.begin()
+			h.change(pause(true))
+			h.Run(time.Minute)
+			h.Remove(storage.Services, "web")
+			h.unpullable(ownImage, "not found")
+			h.change(useImage(ownImage), narrowTo("2"))
+			h.Run(time.Minute)
+			h.change(pause(false))
+			h.within(time.Minute, "the Service", func() bool { return len(h.now().numbers()) > 0 })
+			h.during(30*time.Minute, "S1's Pods and NetworkPolicy behind a Service", func() bool {
+				return h.serves(oldDefault) && h.now().peers()[8080] == "1" && len(h.now().numbers()) > 0
+			})
+		})},
+
+		{"history-16 the first Pods become ready while paused, and the change that was declared meanwhile fails", past(func(h *history) {
+			h.writeConfiguration(goodConfiguration)
+			h.unpullable(oldDefault, "not found")
+			h.Edit("web", func(of *spec) { configure(of); entrance("1")(of); variable("1")(of) })
+			h.Run(time.Minute)
+			h.change(pause(true))
+			h.Run(time.Minute)
+			h.unpullable(ownImage, "not found")
+			h.need(h.Until(10*time.Minute, func() bool { return len(h.now().ready()) > 0 }), "no Pod is ready: %s", h.seen())
+			h.Run(time.Minute)
+			h.change(useImage(ownImage), entrance("2"))
+			h.Run(time.Minute)
+			h.change(pause(false))
+			h.keeps("1", 30*time.Minute)
+		})},
+
 		{"history-6 the Deployment is edited by hand while blocked and no operator runs", past(func(h *history) {
 			h.blockedWithoutOperator(func() {
 				d := h.Deployment("web")

@@ -173,6 +173,11 @@ func (a *audit) deploy(one *audited, version *storage.Version) {
 	pods, template, before := check.TemplatePods(&d.Spec.Template), textOf(&d.Spec.Template), one.pods
 	if template != one.template {
 		one.template, one.pods, one.troubled, one.complete = template, pods, false, time.Time{}
+		for _, pod := range a.pods { // a retry can find a Pod of the attempt before, which still fails
+			if a.isOf(one, pod) && fails(pod) {
+				one.fail()
+			}
+		}
 	}
 	mayReturn := one.served[pods] || one.declared[pods] && (!one.failed[pods] || len(one.served) == 0)
 	if version.Requested && pods != before && pods != check.DeclaredPods(one.spec) && !mayReturn {
@@ -212,20 +217,19 @@ func (a *audit) observe(one *audited, version *storage.Version) {
 		delete(a.pods, pod.Name)
 		return
 	}
-	if !a.isOf(one, pod) {
-		return
+	if a.isOf(one, pod) && fails(pod) {
+		one.fail()
 	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			one.fail()
-		}
-	}
-	for i := range pod.Status.ContainerStatuses {
-		state := pod.Status.ContainerStatuses[i].State
-		if state.Terminated != nil || state.Waiting != nil && state.Waiting.Reason != "ContainerCreating" {
-			one.fail()
-		}
-	}
+}
+
+// fails reports whether a Pod cannot be scheduled, or a container does not run.
+func fails(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse
+	}) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(container corev1.ContainerStatus) bool {
+		state := container.State
+		return state.Terminated != nil || state.Waiting != nil && state.Waiting.Reason != "ContainerCreating"
+	})
 }
 
 // isOf reports whether a Pod has the Pod template of the Deployment.

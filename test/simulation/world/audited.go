@@ -44,7 +44,9 @@ type audited struct {
 	backend int32
 
 	service *corev1.Service
-	slices  map[string]*discoveryv1.EndpointSlice
+	// isServiceLost is true if another client deleted the Service while the instance was paused.
+	isServiceLost bool
+	slices        map[string]*discoveryv1.EndpointSlice
 	// reached has the ready endpoints of each number of the Service.
 	reached map[int32][]string
 }

@@ -96,7 +96,9 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	}
 	before, now := one.entrance[version.Resource], one.entranceOf(version)
 	if version.Deleted && !version.Requested {
-		return // it has to come back as it was
+		// It has to come back as it was, but nobody knows how a Service was after a change while paused.
+		one.isServiceLost = one.isServiceLost || version.Resource == storage.Services && !one.pausedSince.IsZero()
+		return
 	}
 	if version.Resource == storage.Ingresses && !version.Deleted {
 		a.move(one, version)
@@ -105,13 +107,16 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	if !version.Requested || before == now || one.spec == nil {
 		return
 	}
-	isDeclared := false
+	isDeclared, isRestored := false, version.Resource == storage.Services && one.isServiceLost
+	if isRestored {
+		one.isServiceLost = false
+	}
 	for _, said := range one.specs {
 		if !said.until.IsZero() && a.at.Sub(said.until) > inFlight || declaredEntrance(said.spec, version.Resource) != now {
 			continue
 		}
 		isDeclared = true
-		if len(one.known) == 0 || one.served[check.DeclaredPods(said.spec)] {
+		if len(one.known) == 0 || one.served[check.DeclaredPods(said.spec)] || isRestored {
 			return
 		}
 	}
