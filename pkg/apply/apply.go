@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/pkg/denied"
 )
@@ -213,4 +215,23 @@ func (p *pass) create(ctx context.Context, child *candidate) (client.Object, err
 func (a *Applier) wrote(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, verb Verb) {
 	log.FromContext(ctx).Info("Wrote child", "verb", verb, "kind", gvk.Kind, "child", child.GetName())
 	a.Wrote(gvk.Kind, verb)
+}
+
+// AsReconciler is reconcile.AsReconciler, and calls forget if the object does not exist. Reconciles
+// of one name never run concurrently, so nothing is remembered of the object after that.
+func AsReconciler[T client.Object](
+	reader client.Reader, inner reconcile.ObjectReconciler[T], forget func(types.NamespacedName),
+) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+		err := reader.Get(ctx, request.NamespacedName, owner)
+		if apierrors.IsNotFound(err) {
+			forget(request.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("failed to read %T: %w", owner, err)
+		}
+		return inner.Reconcile(ctx, owner)
+	})
 }
