@@ -25,13 +25,11 @@ import (
 	"github.com/example/nginx-operator/internal/codec"
 )
 
-// The cache has only a part of a large object: its identity, and what the handlers of events read.
-// A reconcile reads such an object from the API server (Whole). So a large object costs no more
-// memory than a small one.
+// The cache has only a part of a large object, so that it costs no more memory than a small one. A
+// reconcile reads such an object from the API server (Whole).
 
 const (
-	// maxCached is the maximum size in bytes of an object in the cache. With its key and its
-	// indexes, it takes at most 4 KiB.
+	// maxCached bounds an object in bytes. With its key and indexes, it takes at most 4 KiB.
 	maxCached = 3 << 10
 	// maxWithPorts is the maximum size in bytes of a Pod and of a ReplicaSet. It is enough for 33
 	// ports, because 1000 Pods are too many to read them for each reconcile.
@@ -82,7 +80,6 @@ func maxSizeOf(object client.Object) int {
 	return maxCached
 }
 
-// partOf returns the part of a narrowed object.
 func partOf(object client.Object) (client.Object, error) {
 	if instance, ok := object.(*v1alpha2.NginxOperator); ok {
 		return partOfInstance(instance), nil
@@ -111,7 +108,6 @@ func metaOf(object client.Object) *metav1.ObjectMeta {
 	return object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
 
-// partOfInstance returns the part of an NginxOperator.
 func partOfInstance(object *v1alpha2.NginxOperator) *v1alpha2.NginxOperator {
 	out := &v1alpha2.NginxOperator{ObjectMeta: *object.ObjectMeta.DeepCopy()}
 	metav1.SetMetaDataAnnotation(&out.ObjectMeta, cached.AnnotationPart, cached.SpecHash(object)+" "+cached.StatusHash(object))
@@ -124,8 +120,7 @@ func partOfInstance(object *v1alpha2.NginxOperator) *v1alpha2.NginxOperator {
 // locationType is the type that a time refers to. All times share one or two of them.
 var locationType = reflect.TypeFor[time.Location]()
 
-// sizeOf returns the size in bytes of everything that a value refers to and does not share. Its own
-// size belongs to the value that has it.
+// sizeOf returns the bytes that a value refers to and does not share, without its own size.
 func sizeOf(value reflect.Value) int {
 	size := 0
 	switch value.Kind() {
@@ -230,7 +225,6 @@ func (w whole) complete(ctx context.Context, key client.ObjectKey, part client.O
 	return nil
 }
 
-// read returns an object of the API server.
 func (w whole) read(ctx context.Context, key client.ObjectKey, part client.Object) (client.Object, error) {
 	if _, ok := part.(*v1alpha2.NginxOperator); ok {
 		raw, err := w.lenient.Get().Namespace(key.Namespace).Resource("nginxoperators").Name(key.Name).Do(ctx).Raw()

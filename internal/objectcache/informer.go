@@ -87,7 +87,6 @@ func (i *informer) SetTransform(transform toolscache.TransformFunc) error {
 	return i.SharedIndexInformer.SetTransform(transform)
 }
 
-// decode decodes an item of a list.
 func (i *informer) decode(raw []byte, isJSON bool) (runtime.Object, error) {
 	if i.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
 		return codec.ReadAlone(raw), nil
@@ -117,8 +116,7 @@ func (l *lenient) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// lenientClient is a client that decodes NginxOperators into lenient, and lists item by item
-// (pkg/lists).
+// lenientClient decodes NginxOperators into lenient, and lists item by item.
 type lenientClient struct {
 	*rest.RESTClient
 	parameters runtime.ParameterCodec
@@ -143,7 +141,6 @@ func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
 	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, nil
 }
 
-// listWatch lists and watches the NginxOperators of the informer's namespace.
 func (c *lenientClient) listWatch(i *informer) *toolscache.ListWatch {
 	request := func(options *metav1.ListOptions) *rest.Request {
 		return c.Get().NamespaceIfScoped(i.namespace, i.namespace != "").Resource("nginxoperators").

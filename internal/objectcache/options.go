@@ -31,8 +31,7 @@ import (
 func CacheOptions(namespaces ...string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{wellknown.LabelManagedBy: wellknown.OperatorName})
 	child := cache.ByObject{Label: ours, Transform: slim, UnsafeDisableDeepCopy: ptr.To(true)}
-	// Only slices of the operator: the slices of the EndpointSlice controller also have the labels of
-	// the Service.
+	// The slices of the EndpointSlice controller have the labels of the Service, too.
 	slice := child
 	slice.Label = labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: wellknown.OperatorName})
 	options := cache.Options{
@@ -71,7 +70,6 @@ func CacheOptions(namespaces ...string) cache.Options {
 	return options
 }
 
-// byNamespace returns the cache settings of each namespace, or nil for all namespaces.
 func byNamespace(namespaces []string) map[string]cache.Config {
 	if len(namespaces) == 0 {
 		return nil

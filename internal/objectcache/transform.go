@@ -75,8 +75,7 @@ var selectors = []string{
 	wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey,
 }
 
-// pick returns the entries with these keys whose values have no more bytes than the limit, or nil if
-// there are none.
+// pick returns the entries with these keys whose values are within the limit, or nil.
 func pick(from map[string]string, limit int, keys ...string) map[string]string {
 	var picked map[string]string
 	for _, key := range keys {
@@ -108,7 +107,6 @@ func slimChild(child client.Object) {
 	*meta = identity
 }
 
-// identityOf returns the metadata that identify the object.
 func identityOf(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, OwnerReferences: controllerOf(meta),
@@ -134,7 +132,6 @@ func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 // isController is one value for all children, because the cache retains it.
 var isController = ptr.To(true)
 
-// isOurs reports whether the controller is an NginxOperator, of any version.
 func isOurs(owners []metav1.OwnerReference) bool {
 	if len(owners) == 0 {
 		return false
