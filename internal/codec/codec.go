@@ -27,8 +27,7 @@ func DecodeText(raw []byte) (*v1alpha2.NginxOperator, error) {
 	return object, nil
 }
 
-// Encode returns a value as JSON. Unlike json.Marshal, it does not escape "<", ">", and "&" to six
-// bytes each.
+// Encode returns JSON. Unlike json.Marshal, it does not escape "<", ">", and "&" to six bytes.
 func Encode(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -37,7 +36,6 @@ func Encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// maxQuantities is the maximum number of quantities in a list of resources.
 const maxQuantities = 32
 
 // Quantities returns the errors of the quantities in a v1alpha2 spec, without computing them.
@@ -46,12 +44,12 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	monitoring, _ := spec["monitoring"].(map[string]any)
 	errs = append(errs, resourceQuantities(monitoring, path.Child("monitoring"))...)
 	for _, name := range []string{"initContainers", "sidecars"} {
-		for i, container := range elementsOf(spec[name]) {
+		for i, container := range Objects(spec[name]) {
 			errs = append(errs, resourceQuantities(container, path.Child(name).Index(i))...)
 		}
 	}
 
-	for i, volume := range elementsOf(spec["volumes"]) {
+	for i, volume := range Objects(spec["volumes"]) {
 		emptyDir, _ := volume["emptyDir"].(map[string]any)
 		if limit := emptyDir["sizeLimit"]; limit != nil && !bounds.IsQuantity(limit) {
 			at := path.Child("volumes").Index(i).Child("emptyDir", "sizeLimit")
@@ -62,8 +60,8 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// elementsOf returns the objects of a list at their original indexes.
-func elementsOf(value any) []map[string]any {
+// Objects returns the objects of a list at their original indexes.
+func Objects(value any) []map[string]any {
 	list, _ := value.([]any)
 	objects := make([]map[string]any, len(list))
 	for i := range list {
@@ -72,7 +70,6 @@ func elementsOf(value any) []map[string]any {
 	return objects
 }
 
-// resourceQuantities returns the errors of the quantities in a value with resources.
 func resourceQuantities(value map[string]any, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	resources, _ := value["resources"].(map[string]any)
@@ -94,8 +91,7 @@ func resourceQuantities(value map[string]any, path *field.Path) field.ErrorList 
 	return errs
 }
 
-// annotationUnreadable marks an object that could not be decoded, in the memory of this process. Its
-// value is the reason.
+// annotationUnreadable has the reason in an object that could not be decoded.
 const annotationUnreadable = "internal.operator.example.com/unreadable"
 
 // maxReason bounds the reason why an object cannot be read, in bytes.
@@ -146,14 +142,12 @@ func Unreadable(object *v1alpha2.NginxOperator) (why string, unreadable bool) {
 	return why, unreadable
 }
 
-// MarkUnreadable marks an object as one that could not be decoded. Transforms that remove
-// annotations need it.
+// MarkUnreadable restores the mark after a transform has removed the annotations.
 func MarkUnreadable(object *v1alpha2.NginxOperator, why string) {
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, annotationUnreadable, why)
 }
 
-// identityOf returns the readable fields of an object. Each of these getters ignores fields of
-// another type.
+// identityOf returns the readable fields. The getters ignore fields of another type.
 func identityOf(raw []byte) *v1alpha2.NginxOperator {
 	var fields unstructured.Unstructured
 	_ = kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields.Object)

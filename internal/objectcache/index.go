@@ -31,8 +31,7 @@ const (
 // References has functions that return the names of needed objects, by the name of an index.
 type References map[string]func(client.Object) []string
 
-// addIndexers adds the indexes of a kind. They belong to the informer, because the FieldIndexer of
-// a manager would start the informer in a standby.
+// addIndexers adds no index of a manager, whose FieldIndexer would start a standby's informer.
 func (r References) addIndexers(indexers toolscache.Indexers, kind runtime.Object) {
 	if instance := instanceOf(kind); instance != nil {
 		indexers[fieldPrefix+cached.InstanceIndex] = indexer(func(object client.Object) []string {

@@ -1,7 +1,6 @@
 package objectcache
 
 import (
-	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,9 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/internal/cached"
@@ -55,7 +52,6 @@ func slimPod(pod *corev1.Pod) {
 	}
 }
 
-// slimConditions keeps whether a Pod is ready, and why it is not scheduled.
 func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, condition := range conditions[:min(len(conditions), maxConditions)] {
@@ -88,8 +84,7 @@ func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus 
 	return out
 }
 
-// slimState keeps the start of a running container, and why a container waits or has ended. Of a
-// log, it keeps the line that explains the end.
+// slimState keeps why a container waits or has ended, with one line of a log.
 func slimState(state corev1.ContainerState) corev1.ContainerState {
 	var out corev1.ContainerState
 	if state.Running != nil {
@@ -138,18 +133,6 @@ func slimDeployment(deployment *appsv1.Deployment) {
 	}
 }
 
-func slimControllerRevision(revision *appsv1.ControllerRevision) {
-	slimChild(revision)
-	revision.Data = runtime.RawExtension{}
-}
-
-func slimOther(child client.Object) {
-	slimChild(child)
-	identity := *metaOf(child)
-	reflect.ValueOf(child).Elem().SetZero()
-	*metaOf(child) = identity
-}
-
 const (
 	// maxParents bounds the parent statuses of an HTTPRoute, as the schema bounds the Gateways.
 	maxParents = 8
@@ -157,7 +140,6 @@ const (
 	maxMessage, maxReason = 256, 64
 )
 
-// slimHTTPRoute keeps the port of the backend, and the conditions that Gateway controllers set.
 func slimHTTPRoute(route *gatewayv1.HTTPRoute) {
 	slimChild(route)
 	spec := gatewayv1.HTTPRouteSpec{}
@@ -252,7 +234,6 @@ func backendOn(number int32) *networkingv1.IngressBackend {
 	}
 }
 
-// slimService keeps the names and numbers of the ports, and the addresses of the load balancer.
 func slimService(service *corev1.Service) {
 	slimChild(service)
 	spec := corev1.ServiceSpec{}

@@ -27,7 +27,6 @@ import (
 	"github.com/example/nginx-operator/pkg/manager"
 )
 
-// optionalKinds are the kinds of children that not every cluster serves.
 var optionalKinds = []schema.GroupVersionKind{
 	schema.GroupVersion(gatewayv1.GroupVersion).WithKind("HTTPRoute"),
 	monitoringv1.SchemeGroupVersion.WithKind(monitoringv1.PodMonitorsKind),
@@ -122,7 +121,6 @@ func (o *OptionalKinds) Start(ctx context.Context) error {
 	}
 }
 
-// watch returns a channel that receives after each change of a CustomResourceDefinition.
 func (o *OptionalKinds) watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	wake := func(any) {

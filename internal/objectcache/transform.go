@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"reflect"
 	"strings"
 	"unique"
 
@@ -10,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,9 +31,12 @@ func slim(in any) (any, error) {
 	case *v1alpha2.NginxOperator:
 		slimNginxOperator(object)
 	case *apiextensionsv1.CustomResourceDefinition:
-		slimCRD(object)
+		// Readers only watch for changes, and read the CRD from the API server.
+		*object = apiextensionsv1.CustomResourceDefinition{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+		object.ManagedFields, object.Annotations = nil, nil
 	case *appsv1.ControllerRevision:
-		slimControllerRevision(object)
+		slimChild(object)
+		object.Data = runtime.RawExtension{}
 	case *appsv1.Deployment:
 		slimDeployment(object)
 	case *appsv1.ReplicaSet:
@@ -47,7 +52,10 @@ func slim(in any) (any, error) {
 	case *networkingv1.Ingress:
 		slimIngress(object)
 	case client.Object:
-		slimOther(object)
+		slimChild(object) // and no other field
+		identity := *metaOf(object)
+		reflect.ValueOf(object).Elem().SetZero()
+		*metaOf(object) = identity
 	}
 	return in, nil
 }
@@ -115,8 +123,7 @@ func identityOf(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// controllerOf returns the owner reference of the controller of an object. It ignores a reference
-// with a field that is longer than in any valid reference.
+// controllerOf returns the controller, unless a field is longer than any valid one.
 func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(meta)
 	if owner == nil || max(len(owner.APIVersion), len(owner.Kind), len(owner.Name)) > maxName || len(owner.UID) > maxUID {
@@ -166,10 +173,4 @@ func slimNginxOperator(object *v1alpha2.NginxOperator) {
 	if isCanary {
 		object.Labels = map[string]string{wellknown.LabelCanary: "true"}
 	}
-}
-
-// slimCRD keeps the name. Readers only watch for changes, and read the CRD from the API server.
-func slimCRD(crd *apiextensionsv1.CustomResourceDefinition) {
-	crd.ManagedFields, crd.Annotations = nil, nil
-	crd.Spec, crd.Status = apiextensionsv1.CustomResourceDefinitionSpec{}, apiextensionsv1.CustomResourceDefinitionStatus{}
 }

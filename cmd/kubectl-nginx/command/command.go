@@ -97,7 +97,6 @@ func message(err error) string {
 // errDiffer ends a command that found differences. It is not a failure.
 var errDiffer = errors.New("there are differences")
 
-// cli has the state that all commands share.
 type cli struct {
 	genericiooptions.IOStreams
 
@@ -130,7 +129,6 @@ func exactlyOneName(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// statusCommand returns the command that shows the reason of a problem.
 func statusCommand(object *v1alpha2.NginxOperator) string {
 	return fmt.Sprintf("kubectl nginx status %s -n %s", object.Name, object.Namespace)
 }

@@ -34,8 +34,7 @@ type connection struct {
 	enforced bool
 }
 
-// connect returns a client for the cluster of the kubeconfig flags. warn gets each warning of the
-// API server once.
+// connect returns a client for the cluster of the flags. warn gets each warning once.
 func (c *cli) connect(warn func(text string)) (*connection, error) {
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
@@ -69,7 +68,6 @@ func (c *cli) warn(text string) {
 	_, _ = fmt.Fprintln(c.ErrOut, printer.PainterOf(c.ErrOut).Paint(printer.Yellow, "Warning:"), printer.Line(text))
 }
 
-// warnings calls a function with each warning of the API server, once.
 type warnings struct {
 	warn func(text string)
 
@@ -91,7 +89,6 @@ func (c *connection) instance(ctx context.Context, name string) (*v1alpha2.Nginx
 	return object, c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, object)
 }
 
-// eachInstance calls the function with each selected instance.
 func (c *connection) eachInstance(ctx context.Context, which selection, do func(*v1alpha2.NginxOperator) error) error {
 	namespace := c.namespace
 	if which.all {
@@ -135,7 +132,6 @@ func (s *selection) check(args []string) error {
 	return s.format.check()
 }
 
-// output is the flag -o.
 type output string
 
 func (o *output) add(cmd *cobra.Command) {
@@ -151,7 +147,6 @@ func (o *output) check() error {
 	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,yaml", string(*o))
 }
 
-// print writes a value in the format of the flag. It reports whether the flag is set.
 func (o *output) print(to io.Writer, value any) (bool, error) {
 	encode := printer.YAML
 	switch *o {
@@ -182,8 +177,7 @@ func (f *files) add(cmd *cobra.Command) {
 	}
 }
 
-// read returns the manifests. The builder must be for unstructured objects. If enforced is true,
-// another namespace is an error.
+// read returns the manifests. If enforced is true, another namespace is an error.
 func (f *files) read(builder *resource.Builder, enforced bool) ([]*unstructured.Unstructured, error) {
 	options := &resource.FilenameOptions{Filenames: *f}
 	infos, err := builder.FilenameParam(enforced, options).Flatten().Do().Infos()

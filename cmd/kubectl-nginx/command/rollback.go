@@ -19,6 +19,7 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/preview"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/operand"
 	"github.com/example/nginx-operator/internal/resolve"
 	"github.com/example/nginx-operator/internal/revision"
@@ -159,8 +160,8 @@ func (p podSpec) spec(live *unstructured.Unstructured) map[string]any {
 	current, _, _ := unstructured.NestedMap(live.Object, "spec")
 	retain(p.fields, current, "replicas", "autoscaling", "paused", "rollout", "service", "networkPolicy", "expose")
 	p.restorePorts()
-	for _, tls := range listOf(p.fields["tls"]) {
-		for _, other := range listOf(current["tls"]) {
+	for _, tls := range codec.Objects(p.fields["tls"]) {
+		for _, other := range codec.Objects(current["tls"]) {
 			if other["secretName"] == tls["secretName"] {
 				retain(tls, other, "nodePort")
 			}
@@ -173,7 +174,7 @@ func (p podSpec) spec(live *unstructured.Unstructured) map[string]any {
 	}
 
 	patches, _ := p.fields["patches"].([]any)
-	for _, patch := range listOf(current["patches"]) {
+	for _, patch := range codec.Objects(current["patches"]) {
 		if kind, _, _ := unstructured.NestedString(patch, "target", "kind"); kind != "Deployment" {
 			patches = append(patches, patch)
 		}
@@ -194,9 +195,8 @@ func retain(into, live map[string]any, names ...string) {
 	}
 }
 
-// restorePorts sets the names, protocols, and node ports of the Service.
 func (p podSpec) restorePorts() {
-	for i, port := range listOf(p.fields["ports"]) {
+	for i, port := range codec.Objects(p.fields["ports"]) {
 		number := p.typed.Ports[i].Port
 		at := slices.IndexFunc(p.service, func(declared corev1.ServicePort) bool { return declared.Port == number })
 		if at < 0 {
@@ -213,16 +213,4 @@ func (p podSpec) restorePorts() {
 			port["nodePort"] = int64(declared.NodePort)
 		}
 	}
-}
-
-// listOf returns the objects of a list.
-func listOf(value any) []map[string]any {
-	var objects []map[string]any
-	list, _ := value.([]any)
-	for _, item := range list {
-		object, _ := item.(map[string]any)
-		objects = append(objects, object)
-	}
-
-	return objects
 }

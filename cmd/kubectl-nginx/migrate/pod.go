@@ -16,7 +16,6 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// podSpec converts the fields of a Pod other than containers and volumes.
 func (r *Result) podSpec(template, pod source) {
 	spec := &r.Object.Spec
 	template.in("metadata").drop("creationTimestamp")
@@ -37,7 +36,6 @@ func (r *Result) podSpec(template, pod source) {
 	r.drain(pod)
 }
 
-// place adds scheduling and annotations to the labels of the Pod template.
 func (r *Result) place(placed v1alpha2.PodTemplate) {
 	if affinity := placed.Affinity; affinity != nil && *affinity == (corev1.Affinity{}) {
 		placed.Affinity = nil
@@ -48,7 +46,6 @@ func (r *Result) place(placed v1alpha2.PodTemplate) {
 	r.Object.Spec.PodTemplate = unlessEmpty(placed)
 }
 
-// unlessEmpty returns a value, or nil if it has no fields.
 func unlessEmpty[T any](value T) *T {
 	if equality.Semantic.DeepEqual(value, *new(T)) {
 		return nil
@@ -56,8 +53,7 @@ func unlessEmpty[T any](value T) *T {
 	return &value
 }
 
-// podLabels converts the labels of the Pods. It omits the labels of the selector, because otherwise
-// the Service of the workload would select the new Pods, too.
+// podLabels omits those by which the old Service would select the new Pods, too.
 func (r *Result) podLabels(path string, labels, selected map[string]string) {
 	labels = maps.Clone(labels)
 	if len(selected) > 0 {
@@ -99,7 +95,6 @@ func (r *Result) withoutReserved(path string, all map[string]string) map[string]
 	return all
 }
 
-// ownMetadata records the labels and annotations of a workload that are not copied.
 func (r *Result) ownMetadata(from source) {
 	for _, name := range []string{"labels", "annotations"} {
 		if all := from.in("metadata", name); len(all.fields) > 0 {
@@ -109,8 +104,7 @@ func (r *Result) ownMetadata(from source) {
 	from.in("metadata").drop("labels", "annotations")
 }
 
-// drain converts the grace period, which is 5 seconds longer than drainSeconds. 30 seconds is the
-// default of Kubernetes and of the operator.
+// drain converts the grace period, which is 5 seconds longer than drainSeconds.
 func (r *Result) drain(pod source) {
 	const field = "terminationGracePeriodSeconds"
 	var grace *int64
@@ -142,7 +136,6 @@ func findNginx(pod source) (nginx source, others []source, err error) {
 	return all[at], slices.Delete(slices.Clone(all), at, at+1), nil
 }
 
-// fromDeployment converts a Deployment, with its ConfigMaps and its Service from the manifests.
 func (r *Result) fromDeployment(manifest *unstructured.Unstructured) error {
 	from := newSource(manifest, &r.notes)
 	template := from.in("spec", "template")

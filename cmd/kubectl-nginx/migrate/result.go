@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// notes are the manual steps of a migration.
 type notes struct {
 	// Lost lists the fields without an equivalent, with advice.
 	Lost []string
@@ -68,7 +67,6 @@ func newResult(from, namespace, name string, manifests []*unstructured.Unstructu
 	}
 }
 
-// finish checks the NginxOperator, and lists the objects that it references.
 func (r *Result) finish() {
 	// An image with which no Pod starts is more important than all other differences.
 	r.Check = append(r.checkImages().Check, r.Check...)

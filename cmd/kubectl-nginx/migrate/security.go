@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/images"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
@@ -39,7 +40,6 @@ func (r *Result) securityContext(pod, nginx source) {
 	r.Object.Spec.SecurityContext = unlessEmpty(context)
 }
 
-// takeRestricted removes the settings that the operator's Pods have, too.
 func takeRestricted(context source) {
 	context.dropDefault(map[string]any{"runAsNonRoot": true, "readOnlyRootFilesystem": true})
 	profile := context.in("seccompProfile")
@@ -93,7 +93,6 @@ func (r *Result) sameSecurityContext(container source) {
 	container.drop("securityContext")
 }
 
-// checkImages warns of images with which the operator's Pods do not start, or may not start.
 func (r *Result) checkImages() notes {
 	spec, warnings := &r.Object.Spec, notes{}
 	if repository, _ := images.Parse(spec.Image); slices.Contains(bitnamiImages, repository) {
@@ -136,7 +135,6 @@ func (r *Result) checkImages() notes {
 	return warnings
 }
 
-// checkBuiltIn warns that the configuration in the image is not used.
 func (r *Result) checkBuiltIn() {
 	spec := &r.Object.Spec
 	repository, _ := images.Parse(spec.Image)
@@ -148,7 +146,6 @@ func (r *Result) checkBuiltIn() {
 		"not nginx's default, copy the content of its http block to spec.config", spec.Image)
 }
 
-// nginxContainer converts the nginx container, except for its ports and mounts.
 func (r *Result) nginxContainer(nginx source) {
 	dropEnvDefaults(nginx)
 	nginx.pick(&r.Object.Spec, "image", "resources", "env")
@@ -195,7 +192,6 @@ func (r *Result) container(from source) (container v1alpha2.Container) {
 	return container
 }
 
-// dropDefaults removes the defaults of the API server, and the values that the operator sets, too.
 func dropDefaults(container source) {
 	container.dropDefault(map[string]any{
 		"imagePullPolicy": string(corev1.PullIfNotPresent), "terminationMessagePath": corev1.TerminationMessagePathDefault,
@@ -203,15 +199,11 @@ func dropDefaults(container source) {
 	container.drop("terminationMessagePolicy") // the operator's value shows more
 }
 
-// dropEnvDefaults removes the defaults of the API server from the sources of variables.
 func dropEnvDefaults(container source) {
-	variables, _ := container.fields["env"].([]any)
-	for _, variable := range variables {
-		if fields, isMap := variable.(map[string]any); isMap {
-			from := source{fields: fields}.in("valueFrom")
-			from.in("fieldRef").dropDefault(map[string]any{"apiVersion": "v1"})
-			from.in("resourceFieldRef").dropDefault(map[string]any{"divisor": "0"})
-		}
+	for _, variable := range codec.Objects(container.fields["env"]) {
+		from := source{fields: variable}.in("valueFrom")
+		from.in("fieldRef").dropDefault(map[string]any{"apiVersion": "v1"})
+		from.in("resourceFieldRef").dropDefault(map[string]any{"divisor": "0"})
 	}
 }
 

@@ -15,8 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// source is an object or a part of it. The conversion takes fields from it. Fields that remain at
-// the end have no equivalent.
+// source is an object from which the conversion takes fields. The rest has no equivalent.
 type source struct {
 	path   string
 	fields map[string]any
@@ -38,7 +37,6 @@ func newSource(object *unstructured.Unstructured, notes *notes) source {
 	return from
 }
 
-// take removes a field and returns its value, or nil if it does not exist.
 func (s source) take(path ...string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(s.fields, path...)
 	unstructured.RemoveNestedField(s.fields, path...)
@@ -65,7 +63,6 @@ func (s source) dropDefault(values map[string]any) {
 	})
 }
 
-// in returns an inner object, without removing it.
 func (s source) in(path ...string) source {
 	value, _, _ := unstructured.NestedFieldNoCopy(s.fields, path...)
 	fields, isMap := value.(map[string]any)
@@ -95,7 +92,6 @@ func (s source) into(target any, path ...string) {
 	}
 }
 
-// pick decodes fields into the fields of a target that have the same names.
 func (s source) pick(target any, names ...string) {
 	for _, name := range names {
 		if value := s.take(name); value != nil {
@@ -104,7 +100,6 @@ func (s source) pick(target any, names ...string) {
 	}
 }
 
-// all decodes all fields into a target of the same form.
 func (s source) all(target any) {
 	s.decode(s.fields, target, "", "")
 	clear(s.fields)
@@ -191,7 +186,6 @@ const (
 	notIncluded = "the operator's nginx.conf does not include files of this directory; move them to spec.config"
 )
 
-// hints are the advice for fields without an equivalent.
 var hints = map[string]string{
 	"command":                      ownCommand,
 	"args":                         ownCommand,

@@ -79,7 +79,6 @@ type Pods struct {
 	Strategy string `json:"strategy,omitempty"`
 }
 
-// podsOf returns the effect of a change of a Deployment on its Pods. before is nil for a creation.
 func podsOf(before, after *appsv1.Deployment) *Pods {
 	pods := &Pods{After: ptr.Deref(after.Spec.Replicas, 1)}
 	if before == nil {
@@ -94,7 +93,6 @@ func podsOf(before, after *appsv1.Deployment) *Pods {
 	return pods
 }
 
-// changeOf returns the change between two states of an object. One of them can be nil.
 func changeOf(before, after *unstructured.Unstructured) (Change, error) {
 	diff, err := Compare(before, after)
 	object, action := after, Update
@@ -138,8 +136,7 @@ func Diff(fromName, from, toName, to string) (string, error) {
 	})
 }
 
-// Compare returns the unified diff of the YAML of two states of an object, or "" if they are equal.
-// One of them can be nil.
+// Compare returns the diff of the YAML of two states, or "". One of them can be nil.
 func Compare(before, after *unstructured.Unstructured) (string, error) {
 	before, after = shown(before), shown(after)
 	mask(before, after)
@@ -190,7 +187,6 @@ func mask(before, after *unstructured.Unstructured) {
 	}
 }
 
-// valuesOf returns a field of a Secret, or nil for other objects.
 func valuesOf(object *unstructured.Unstructured, field string) map[string]any {
 	if object == nil || object.GetKind() != "Secret" || object.GetAPIVersion() != "v1" {
 		return nil

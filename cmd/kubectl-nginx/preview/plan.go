@@ -138,7 +138,6 @@ func (p *Planner) Declared(ctx context.Context, object *v1alpha2.NginxOperator) 
 	return reconciler.Declared(ctx, object)
 }
 
-// asStored returns a planned NginxOperator in the storage version, with its defaults.
 func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructured, isNew bool) (*v1alpha2.NginxOperator, error) {
 	if planned.GroupVersionKind().Version == v1alpha1.GroupVersion.Version {
 		planned = planned.DeepCopy()
@@ -162,7 +161,6 @@ func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructur
 	return object, runtime.DefaultUnstructuredConverter.FromUnstructured(planned.Object, object)
 }
 
-// reconciler returns the operator's reconciler on dry runs, and assumptions about its settings.
 func (p *Planner) reconciler(
 	ctx context.Context, dry *dryRuns, object *v1alpha2.NginxOperator,
 ) (*nginxoperator.Reconciler, []string, error) {

@@ -31,11 +31,9 @@ func Line(text string) string { return replace(text, "", inGo) }
 // Text returns a text as Line does, but with its line feeds and tabs.
 func Text(text string) string { return replace(text, "\n\t", inGo) }
 
-// inGo spells a character as a Go string literal does.
 func inGo(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") }
 
-// replace spells each character that is neither printable nor in exempt. Invalid UTF-8 bytes become
-// \xNN.
+// replace spells what is neither printable nor exempt. Invalid UTF-8 becomes \xNN.
 func replace(text, exempt string, spell func(rune) string) string {
 	var replaced strings.Builder
 	for len(text) > 0 {
@@ -54,9 +52,8 @@ func replace(text, exempt string, spell func(rune) string) string {
 	return replaced.String()
 }
 
-// Writer writes to a standard stream. It escapes as Text does, so a command cannot forget to
-// escape, and lets only the colors of Painter through. Each Write must contain whole characters.
-// Concurrent Writes do not mix.
+// Writer writes to a standard stream. It escapes as Text does, so a command cannot forget it, and
+// lets only the colors of Painter through. Each Write must contain whole characters.
 type Writer struct {
 	// Painter colors for this stream: on a terminal, unless NO_COLOR is set (https://no-color.org).
 	Painter
@@ -91,8 +88,7 @@ func PainterOf(to io.Writer) Painter {
 	return Painter{}
 }
 
-// mark starts a color until Writer replaces it by control characters. It is random, so untrusted
-// text cannot contain it.
+// mark starts a color for Writer. It is random, so untrusted text cannot contain it.
 var mark = rand.Text()
 
 // Painter colors text that a Writer prints, if it is on.
@@ -159,8 +155,7 @@ func YAML(value any) ([]byte, error) {
 	return []byte(Text(out.String())), err
 }
 
-// restyle sorts fields, and removes the quotes of texts that need no escape, as the usual encoder
-// does.
+// restyle sorts fields, and unquotes texts that need no escape, as the usual encoder does.
 func restyle(node *yaml3.Node) {
 	switch node.Kind {
 	case yaml3.ScalarNode:
