@@ -29,14 +29,12 @@ import (
 )
 
 const (
-	// probeInterval is the minimum time between two requests for a kind whose list or watch is
-	// denied. The maximum is twice as long.
+	// probeInterval is the minimum time between two denied requests. The maximum is twice as long.
 	probeInterval = 25 * time.Second
 	// deferral is the minimum time for which a reconcile is deferred. The maximum is twice as long.
 	deferral = 5 * time.Second
 )
 
-// errLost is the cause of the end of a reconcile in a namespace that has lost a permission.
 var errLost = errors.New("a permission in the namespace is missing")
 
 // Namespaces knows in which watched namespaces a permission is missing. Create it with New. A nil
@@ -53,8 +51,7 @@ type Namespaces struct {
 	running map[string]sets.Set[*context.CancelCauseFunc]
 }
 
-// New returns Namespaces without sources. They log the remedy with each namespace that is not
-// usable.
+// New returns Namespaces that log the remedy with each namespace that is not usable.
 func New(log logr.Logger, remedy string) *Namespaces {
 	return &Namespaces{
 		log: log, remedy: remedy,
@@ -62,8 +59,7 @@ func New(log logr.Logger, remedy string) *Namespaces {
 	}
 }
 
-// Usable reports whether the operator can list and watch all its kinds in a namespace, so that its
-// objects can be reconciled.
+// Usable reports whether all kinds can be listed and watched in a namespace.
 func (n *Namespaces) Usable(namespace string) bool {
 	if n == nil {
 		return true
@@ -102,7 +98,6 @@ func (n *Namespaces) Guard(inner reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// enter adds a reconcile, unless its namespace is not usable.
 func (n *Namespaces) enter(namespace string, cancel *context.CancelCauseFunc) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +118,6 @@ func (n *Namespaces) leave(namespace string, cancel *context.CancelCauseFunc) {
 	n.running[namespace].Delete(cancel)
 }
 
-// spread returns a time between the minimum and twice the minimum.
 func spread(minimum time.Duration) time.Duration {
 	return minimum + rand.N(minimum) //nolint:gosec // a delay, not a secret
 }
@@ -195,8 +189,7 @@ func (s *source) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	return nil, s.await(ctx)
 }
 
-// await waits until the list and the watch are permitted, or until the context ends. It returns an
-// error after which a reflector lists again.
+// await waits for the permissions, or the end of the context. The reflector then lists again.
 func (s *source) await(ctx context.Context) error {
 	for {
 		select {
@@ -209,7 +202,6 @@ func (s *source) await(ctx context.Context) error {
 	}
 }
 
-// probe lists one object, and starts and ends a watch.
 func (s *source) probe(ctx context.Context) error {
 	list, err := s.inner.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -243,7 +235,6 @@ func (s *source) isDenied() bool {
 	return s.denied
 }
 
-// deny ends the reconciles in the namespace.
 func (s *source) deny(verb string, err error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -260,7 +251,6 @@ func (s *source) deny(verb string, err error) {
 		"namespace", s.namespace, "verb", verb, "kind", s.kind, "error", err.Error(), "remedy", s.of.remedy)
 }
 
-// permit records that a watch succeeded after a list.
 func (s *source) permit() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

@@ -23,7 +23,6 @@ type pass struct {
 	content Content
 }
 
-// candidate is a declared child with the known state of the stored child.
 type candidate struct {
 	object client.Object
 	gvk    schema.GroupVersionKind
@@ -46,14 +45,12 @@ func (c *candidate) failed(verb string, err error) error {
 	return fmt.Errorf("failed to %s %s %q: %w", verb, c.gvk.Kind, c.object.GetName(), err)
 }
 
-// isTaken reports whether the name of the child is taken by an object that is not about to be
-// deleted.
+// isTaken reports whether another object, which stays, has the name of the child.
 func (c *candidate) isTaken() bool {
 	taken := IsNotOurs(c.err)
 	return taken != nil && !taken.Predecessor
 }
 
-// isMissing reports whether the child is not in the cache, and may be created.
 func (c *candidate) isMissing() bool { return c.err == nil && c.match == missing }
 
 // Adopt makes the owner the controller of its orphans, and returns these. It changes nothing else.
@@ -68,8 +65,7 @@ func (a *Applier) Adopt(
 	return adopted, err
 }
 
-// claim returns the known state of all children before the first of them is written, and adopts
-// orphans.
+// claim compares all children before the first is written, and adopts orphans.
 func (p *pass) claim(
 	ctx context.Context, ordered, independent []client.Object,
 ) (children []*candidate, adopted []client.Object, err error) {
@@ -135,8 +131,7 @@ func (p *pass) findOrphans(ctx context.Context, children []*candidate) error {
 	return nil
 }
 
-// adoptAll adopts the orphans, and returns these. An independent child that cannot be adopted does
-// not stop the others.
+// adoptAll adopts the orphans. An independent child does not stop the others.
 func (p *pass) adoptAll(ctx context.Context, children []*candidate) (adopted []client.Object, err error) {
 	orphans := slices.DeleteFunc(slices.Clone(children), func(child *candidate) bool { return child.orphan == nil })
 	if len(orphans) == 0 {
@@ -180,9 +175,8 @@ func (p *pass) holder(ctx context.Context, child *candidate) (client.Object, err
 	return stored, nil
 }
 
-// taken returns *NotOurs with all taken names if the name of one of the ordered children is taken,
-// or nil. It reads the children that are not in the cache, because the cache has only objects with
-// the operator's labels.
+// taken returns *NotOurs with all taken names, or nil if no ordered child has one. It reads what
+// the cache lacks, because the cache has only objects with the operator's labels.
 func (p *pass) taken(ctx context.Context, children []*candidate) error {
 	if !slices.ContainsFunc(children, func(child *candidate) bool { return child.isOrdered && child.isTaken() }) {
 		return nil
@@ -239,8 +233,7 @@ func (p *pass) isAlive(ctx context.Context) error {
 	})
 }
 
-// requireOwner reads an owner from the API server. It returns a conflict if the owner does not exist
-// or does not meet the condition.
+// requireOwner returns a conflict if the stored owner does not meet the condition.
 func (a *Applier) requireOwner(
 	ctx context.Context, owner client.Object, why string, condition func(stored client.Object) bool,
 ) error {

@@ -21,8 +21,7 @@ import (
 // fingerprint. Fingerprints of another process have another seed.
 var seed = maphash.MakeSeed()
 
-// unreadable is the fingerprint of an object that cannot be encoded. It never counts as equal, so
-// such a child is always compared.
+// unreadable never counts as equal, so a child that cannot be encoded is always compared.
 const unreadable = 0
 
 // revisionAnnotation is written by the Deployment controller.
@@ -37,10 +36,8 @@ func Stamp(child client.Object) {
 	}
 }
 
-// base is the base of the number in a stamp.
 const base = 36
 
-// stampOf returns the fingerprint of a whole child, or of the form in the cache.
 func stampOf(cached client.Object) uint64 {
 	stamp := cached.GetSelfLink()
 	if stamp == "" {
@@ -107,8 +104,7 @@ func content(object client.Object) client.Object {
 // changes, so it is needed only to create a child, and to verify a child that this process has not
 // compared before.
 type Content interface {
-	// Fill adds the content to a child before its creation. It returns a conflict if the content no
-	// longer matches the declaration.
+	// Fill adds the content before a creation, or returns a conflict if it no longer matches.
 	Fill(ctx context.Context, child client.Object) error
 	// Holds reports whether the stored child has the content. It returns true for kinds that are
 	// not immutable. It must not change the child or the stored child.
@@ -134,7 +130,6 @@ func IsForged(err error) *Forged {
 	return forged
 }
 
-// verify returns *Forged if the stored child does not have the content.
 func (p *pass) verify(ctx context.Context, child *candidate, stored client.Object) error {
 	if p.content == nil {
 		return nil

@@ -17,8 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atomicFields are maps that are valid only as a whole. The strategic merge would merge them by
-// key, and a selector with one more key selects other Pods.
+// atomicFields are valid as a whole only: a merged selector selects other Pods.
 var atomicFields = [][]string{{"spec", "selector"}, {"spec", "podSelector"}}
 
 // spreadConstraints is a list whose elements the strategic merge cannot distinguish. It only
@@ -38,8 +37,7 @@ var undeclared = []struct {
 	{[]string{"spec", "ipFamilyPolicy"}, "SingleStack"},
 }
 
-// decode returns the last declaration, the current declaration, and the stored object, prepared for
-// the merge.
+// decode prepares the last and the current declaration and the stored object.
 func decode(live client.Object, last, declared []byte) (was, is, stored map[string]any, err error) {
 	current, err := json.Marshal(content(live))
 	if err != nil {
@@ -55,8 +53,7 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	unstructured.RemoveNestedField(was, "metadata", "finalizers")
 	unstructured.RemoveNestedField(stored, "metadata", "finalizers")
 
-	// The whole stored value counts as declared before, so the merge removes keys that are no
-	// longer declared.
+	// The stored value counts as declared, so the merge removes keys that are not declared now.
 	for _, path := range atomicFields {
 		if value, exists, err := unstructured.NestedMap(stored, path...); err == nil && exists {
 			if err := unstructured.SetNestedMap(was, value, path...); err != nil {
@@ -80,8 +77,7 @@ func decode(live client.Object, last, declared []byte) (was, is, stored map[stri
 	return was, is, stored, nil
 }
 
-// dropForeign removes labels or annotations from the stored object that were never declared. There
-// can be many, and no merge changes them.
+// dropForeign removes labels or annotations that were never declared. There can be many.
 func dropForeign(was, is, stored map[string]any, field string) {
 	before, _, _ := unstructured.NestedMap(was, "metadata", field)
 	declared, _, _ := unstructured.NestedMap(is, "metadata", field)
@@ -94,8 +90,7 @@ func dropForeign(was, is, stored map[string]any, field string) {
 	})
 }
 
-// threeWay returns the strategic merge patch that changes the live object to the declaration. The
-// patch is empty if the object is as declared.
+// threeWay returns the strategic merge patch, which is empty if the object is as declared.
 func threeWay(live client.Object, last, declared []byte) (map[string]any, error) {
 	was, is, stored, err := decode(live, last, declared)
 	if err != nil {
@@ -119,7 +114,6 @@ func threeWay(live client.Object, last, declared []byte) (map[string]any, error)
 	return patch, err
 }
 
-// takeConstraints removes the spread constraints from an object, and returns them.
 func takeConstraints(object map[string]any) []any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, spreadConstraints...)
 	unstructured.RemoveNestedField(object, spreadConstraints...)
@@ -137,12 +131,10 @@ func replacing(live client.Object, last, declared []byte) (map[string]any, error
 	return mergePatch(was, is, stored), nil
 }
 
-// errNotMerged is the error of a merge that is impossible, because a list element has lost its key
-// field.
+// errNotMerged: a list element has lost its key field, for example.
 var errNotMerged = errors.New("failed to merge")
 
-// merge returns the strategic merge patch of the three objects, which is empty if it would change
-// nothing.
+// merge returns the strategic merge patch, which is empty if it would change nothing.
 func merge(live client.Object, was, is, stored map[string]any) (map[string]any, error) {
 	if hasLongList(was) || hasLongList(is) || hasLongList(stored) {
 		return nil, fmt.Errorf("%w: a list has more than %d elements", errNotMerged, maxElements)
@@ -168,8 +160,7 @@ func merge(live client.Object, was, is, stored map[string]any) (map[string]any, 
 		return nil, fmt.Errorf("%w: %w", errNotMerged, err)
 	}
 
-	// Almost all children are as declared. A comparison of fields allocates a quarter of what a
-	// reconcile does.
+	// Almost all children are as declared, and a comparison of fields allocates much.
 	patch := map[string]any{}
 	if bytes.Equal(current, patched) || jsonpatch.Equal(current, patched) {
 		return patch, nil
@@ -195,8 +186,7 @@ func declaration(child client.Object) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// dropNulls removes null fields from an object and its inner objects. A required field that was
-// never set is null.
+// dropNulls removes null fields. A required field that was never set is null.
 func dropNulls(object map[string]any) {
 	for key, value := range object {
 		if value == nil {

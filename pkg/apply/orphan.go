@@ -68,8 +68,7 @@ func (a *Applier) isRecorded(child, stored client.Object) bool {
 	return before != nil && sameOwner(before, owner) && record.GetName() == child.GetName()
 }
 
-// sameSelector reports whether a stored object has the selector of the declaration. Both have none
-// if the kind has none.
+// sameSelector reports whether both objects have the same selector, or none.
 func sameSelector(child, stored client.Object) bool {
 	is, err1 := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
 	was, err2 := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
@@ -103,8 +102,7 @@ func (p *pass) adopt(ctx context.Context, child *candidate) error {
 	return nil
 }
 
-// NotOurs is the error for a child whose name is taken by an object that the owner does not
-// control.
+// NotOurs is the error for a child whose name an object has that the owner does not control.
 type NotOurs struct {
 	// Kind and Name identify the conflicting object.
 	Kind, Name string
@@ -114,8 +112,7 @@ type NotOurs struct {
 	Controller string
 	// Why is why that object is not adopted, or "" if it does not have the operator's labels.
 	Why string
-	// Predecessor is true if that object belongs to an earlier object with the owner's kind and
-	// name. It is about to be deleted.
+	// Predecessor is true for a child of an earlier owner with this name, which ends soon.
 	Predecessor bool
 	// Others are the other children whose names are taken.
 	Others []*NotOurs
@@ -140,7 +137,6 @@ func (e *NotOurs) Error() string {
 		"or delete all of these objects if nothing needs them", strings.Join(taken, ", "), e.OwnerKind)
 }
 
-// owner describes the owner of the conflicting object.
 func (e *NotOurs) owner() string {
 	switch {
 	case e.Controller != "":
@@ -163,8 +159,7 @@ func notOurs(child *candidate, stored client.Object) *NotOurs {
 	return taken
 }
 
-// sameOwner reports whether two owners have the same kind and name. The version of an owner
-// reference is not part of its identity.
+// sameOwner ignores the version, which is not part of the identity of an owner.
 func sameOwner(a, b *metav1.OwnerReference) bool {
 	kind := schema.FromAPIVersionAndKind(a.APIVersion, a.Kind).GroupKind()
 	return kind == schema.FromAPIVersionAndKind(b.APIVersion, b.Kind).GroupKind() && a.Name == b.Name

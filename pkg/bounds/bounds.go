@@ -91,8 +91,7 @@ func within(raw []byte, maxDepth, maxValues int) error {
 	return nil
 }
 
-// Read decodes a JSON object within the bounds. Duplicate fields are an error, because decoders
-// differ in which of them they use.
+// Read decodes a JSON object within the bounds. Duplicate fields are an error.
 func Read(raw []byte) (map[string]any, error) {
 	if err := JSON(raw); err != nil {
 		return nil, err
@@ -124,7 +123,6 @@ func IsQuantity(value any) bool {
 	return len(text) <= MaxQuantityLength && quantity.MatchString(text)
 }
 
-// quantityChars are the characters of a quantity of any length and exponent.
 const quantityChars = "0123456789+-.eEinumkKMGTP"
 
 // MayBeExpensive reports whether a string or a number in a JSON text could be a quantity that is
@@ -153,7 +151,6 @@ func MayBeExpensive(raw []byte) bool {
 	return false
 }
 
-// endOfText returns the index of the quotation mark that ends a string.
 func endOfText(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -85,7 +85,6 @@ func RenewAt(certificate *x509.Certificate) time.Time {
 	return certificate.NotAfter.Add(-certificate.NotAfter.Sub(certificate.NotBefore) / 3)
 }
 
-// clockSkew is the time by which the clocks of two machines may differ.
 const clockSkew = time.Hour
 
 // New returns the data of a Secret: a certificate for the hosts (at least one DNS name or IP

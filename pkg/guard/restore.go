@@ -43,7 +43,6 @@ func (g *Guard) restored(ctx context.Context, kind, message string, keysAndValue
 	}
 }
 
-// write calls a function that writes, unless there were too many writes recently.
 func (g *Guard) write(do func() error) error {
 	if !g.writes.TryAccept() {
 		return errors.New("waiting: another client keeps reverting the operator's writes")
@@ -51,7 +50,6 @@ func (g *Guard) write(do func() error) error {
 	return do()
 }
 
-// restore adds missing CAs and addresses to the webhooks.
 func (g *Guard) restore(ctx context.Context, ca []byte) error {
 	if g.options.CRD != "" {
 		if err := g.restoreCRD(ctx, ca); err != nil {
@@ -82,7 +80,6 @@ func (g *Guard) restore(ctx context.Context, ca []byte) error {
 		restoreAll(g.options.Validating, &admissionregistrationv1.ValidatingWebhookConfiguration{}))
 }
 
-// restoreCRD restores the conversion in the CRD.
 func (g *Guard) restoreCRD(ctx context.Context, ca []byte) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := g.change(ctx, g.options.CRD, crd, RestoredConversion, func() bool {

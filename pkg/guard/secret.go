@@ -22,7 +22,6 @@ import (
 	"github.com/example/nginx-operator/pkg/certificates"
 )
 
-// olmCAKey is the key of the CA in a Secret of OLM v0.
 const olmCAKey = "olmCAKey"
 
 // csvKind is ClusterServiceVersion. The guard only reads its metadata.
@@ -103,8 +102,7 @@ const (
 	issuedByAnnotation = "cert-manager.io/certificate-name"
 )
 
-// isOwn reports whether the operator must renew the certificate in a Secret, because no other
-// component created or adopted it.
+// isOwn reports whether no other component created or adopted a Secret.
 func (g *Guard) isOwn(secret *corev1.Secret) bool {
 	return secret.Labels[labelManagedBy] == g.options.Name && secret.Annotations[issuedByAnnotation] == ""
 }
@@ -166,7 +164,6 @@ func (g *Guard) adopt(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// served is a certificate with its CA (PEM).
 type served struct {
 	*tls.Certificate
 	ca []byte
@@ -180,7 +177,6 @@ func (g *Guard) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("there is no certificate yet")
 }
 
-// servingCA returns the CA of the serving certificate, or nil before the first one.
 func (g *Guard) servingCA() []byte {
 	if serving := g.serving.Load(); serving != nil {
 		return serving.ca
@@ -242,7 +238,6 @@ func (g *Guard) follow(ctx context.Context) (time.Duration, error) {
 	return 0, nil
 }
 
-// bundles returns the CAs (PEM) that each of the operator's webhooks trusts.
 func (g *Guard) bundles(ctx context.Context) (bundles [][]byte, err error) {
 	lists := []client.ObjectList{
 		&admissionregistrationv1.MutatingWebhookConfigurationList{},

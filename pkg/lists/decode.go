@@ -10,7 +10,6 @@ import (
 	"slices"
 )
 
-// readJSON calls a function with each item of a list, and returns the list without items.
 func readJSON(from io.Reader, each func(raw []byte) error) ([]byte, error) {
 	decoder := json.NewDecoder(from)
 	if err := expect(decoder, '{'); err != nil {
@@ -43,7 +42,6 @@ func readJSON(from io.Reader, each func(raw []byte) error) ([]byte, error) {
 	return json.Marshal(rest)
 }
 
-// readItems reads the value of the field items: an array, or null.
 func readItems(decoder *json.Decoder, each func(raw []byte) error) error {
 	token, err := decoder.Token()
 	if err != nil || token == nil {
@@ -67,7 +65,6 @@ func readItems(decoder *json.Decoder, each func(raw []byte) error) error {
 	return expect(decoder, ']')
 }
 
-// expect reads a delimiter.
 func expect(decoder *json.Decoder, delimiter json.Delim) error {
 	token, err := decoder.Token()
 	if err == io.EOF { //nolint:errorlint // Token returns io.EOF itself
@@ -88,12 +85,10 @@ const (
 	fieldItem = 2
 	// wireBytes is the wire type of messages, bytes, and texts.
 	wireBytes = 2
-	// maxItem bounds the length that a response can claim for an item, in bytes. The API server
-	// accepts objects of a few MiB.
+	// maxItem bounds the claimed length of an item. The API server accepts a few MiB.
 	maxItem = 64 << 20
 )
 
-// readProtobuf calls a function with each item of a list, and returns the list without items.
 func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, error) {
 	rest := make([]byte, len(prefix))
 	if _, err := io.ReadFull(from, rest); err != nil {
@@ -123,7 +118,6 @@ func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, erro
 	return rest, err
 }
 
-// readList reads a list of this length.
 func readList(from io.Reader, length uint64, each func(raw []byte) error) ([]byte, error) {
 	limited := &io.LimitedReader{R: from, N: int64(length)} //nolint:gosec // a length above int64 reads nothing and fails
 	list := bufio.NewReaderSize(limited, bufferSize)
@@ -145,8 +139,7 @@ func readList(from io.Reader, length uint64, each func(raw []byte) error) ([]byt
 	return rest, err
 }
 
-// readFields calls a function with the number and the length of each field, up to the end. The
-// function reads the value.
+// readFields calls a function, which reads the value, for each field up to the end.
 func readFields(from io.ByteReader, value func(number, length uint64) error) error {
 	for {
 		tag, err := binary.ReadUvarint(from)

@@ -121,23 +121,18 @@ func Decode(raw []byte, isJSON bool, into runtime.Object) error {
 	return message.Unmarshal(raw)
 }
 
-// bufferSize is the size in bytes of the buffer for reading a response.
 const bufferSize = 64 << 10
 
-// errIncomplete is the error of a list whose items could not all be read.
 var errIncomplete = errors.New("failed to read a list")
 
-// items receives the items of a list.
 type items struct {
 	// reset is called before the first item, also if the request is repeated.
 	reset func()
-	// each is called with each item: a protocol buffer if isJSON is false. raw is valid until each
-	// returns.
+	// each gets an item, which is valid until it returns: a protocol buffer if isJSON is false.
 	each func(raw []byte, isJSON bool) error
 }
 
-// key is the key of the *items in the context of a list request. The client then receives the list
-// without items.
+// key is the key of the *items in a context. The client then receives a list without items.
 type key struct{}
 
 // Wrap returns a transport that passes the items of a list to the source of NewListWatch. Other

@@ -158,7 +158,7 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (ctrl.Manag
 		MapperProvider: c.Mapper,
 		Cache:          c.Cache,
 		Client:         client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
-		// See ports.go.
+		// See addPorts.
 		Metrics:                       metricsserver.Options{BindAddress: disabled},
 		HealthProbeBindAddress:        disabled,
 		WebhookServer:                 webhooks,
@@ -193,8 +193,7 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // Options are the settings of the process of an operator.
 type Options struct {
-	// LeaderElect enables leader election, with a Lease in LeaderElectionNamespace, or in the
-	// operator's namespace if that is "".
+	// LeaderElect enables leader election, by default in the operator's namespace.
 	LeaderElect             bool
 	LeaderElectionNamespace string
 	// MetricsBindAddress is host:port of the HTTPS metrics endpoint, or "0" to disable it.
@@ -218,7 +217,6 @@ type Options struct {
 	KubeAPIBurst int
 }
 
-// disabled is the address of a port that is not opened.
 const disabled = "0"
 
 // addPorts opens the ports of probes and metrics, because the manager's own have no limits.

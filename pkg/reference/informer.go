@@ -37,7 +37,6 @@ func (i *identity) GetObjectKind() schema.ObjectKind { return schema.EmptyObject
 // DeepCopyObject implements runtime.Object. An identity never changes.
 func (i *identity) DeepCopyObject() runtime.Object { return i }
 
-// identify is the transform of the informers.
 func identify(object any) (any, error) {
 	switch object.(type) {
 	case *identity, cache.DeletedFinalStateUnknown:
@@ -51,7 +50,6 @@ func identify(object any) (any, error) {
 	return &identity{unique.Make(accessor.GetNamespace()).Value(), accessor.GetName(), accessor.GetResourceVersion()}, nil
 }
 
-// newInformer returns an informer of the metadata of objects.
 func newInformer(
 	watcher metadata.Interface, resource schema.GroupVersionResource, namespace string, permissions *access.Namespaces,
 ) cache.SharedIndexInformer {
@@ -78,7 +76,6 @@ func newInformer(
 	return informer
 }
 
-// versionIn returns the resourceVersion of an object, or "" if the informer does not have it.
 func versionIn(informer cache.SharedIndexInformer, key types.NamespacedName) string {
 	item, exists, err := informer.GetIndexer().GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
 	if err != nil || !exists {
@@ -90,8 +87,7 @@ func versionIn(informer cache.SharedIndexInformer, key types.NamespacedName) str
 // keptBytes bounds the memory of the recently read ConfigMaps. Each ConfigMap has at most 1 MiB.
 const keptBytes = 4 << 20
 
-// recent caches recently read objects, so that all referrers of an object copy from one read. No
-// caller may change a cached object.
+// recent caches read objects for all referrers. No caller may change a cached object.
 type recent struct {
 	// limit bounds the total bytes. With 0, nothing is cached.
 	limit int
@@ -106,7 +102,6 @@ type sized interface {
 	Size() int
 }
 
-// get returns an object in a version, or nil if it is not cached.
 func (r *recent) get(key types.NamespacedName, version string) client.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,7 +24,6 @@ import (
 // would never end.
 const nudgeInterval = 5 * time.Second
 
-// nudges limits how often a migration is nudged.
 type nudges struct {
 	// of is the UID of the StorageVersionMigration. pause is the time from its last nudge to next.
 	of    types.UID
@@ -40,7 +39,6 @@ func (n *nudges) due(of types.UID, now time.Time) bool {
 	return !now.Before(n.next)
 }
 
-// done records a nudge.
 func (n *nudges) done(now time.Time) {
 	n.pause = max(2*n.pause, nudgeInterval)
 	n.next = now.Add(n.pause)
@@ -49,8 +47,7 @@ func (n *nudges) done(now time.Time) {
 // nudgeAnnotation is on the StorageVersionMigration. A change makes the migrator reconcile at once.
 const nudgeAnnotation = "operator.example.com/nudged-at"
 
-// api returns the preferred API of StorageVersionMigrations that the cluster serves, or nil if it
-// serves none, or if this release has no manifest.
+// api returns the preferred served API of StorageVersionMigrations, or nil if none is usable.
 func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 	if r.Manifest == nil {
 		return nil, nil
@@ -82,7 +79,6 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// nudge makes the control plane reconcile a running migration.
 func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	over := m.is(conditionSucceeded) || m.is(conditionFailed)
 	now := time.Now()
@@ -172,8 +168,7 @@ var apis = []schema.GroupVersionKind{
 	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
 }
 
-// Load reads the StorageVersionMigration of a CRD, which has its name, from a file. Errors name the
-// file and, for a wrong value, the field.
+// Load reads the StorageVersionMigration of a CRD. Errors name the file and a wrong field.
 func Load(file, crd string) (*unstructured.Unstructured, error) {
 	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
 	if err != nil {

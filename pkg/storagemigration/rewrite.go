@@ -26,8 +26,7 @@ const (
 	pageSize = 50
 	// rewritesAtOnce is the number of concurrent writes.
 	rewritesAtOnce = 4
-	// hopelessAfter is the number of consecutive transient errors after which a rewrite stops. So
-	// many point to the API server and not to the objects.
+	// hopelessAfter transient errors in a row point to the API server, not to the objects.
 	hopelessAfter = 20
 	// progressInterval is the interval of the progress messages in the log.
 	progressInterval = 10 * time.Second
@@ -41,7 +40,6 @@ type rewriter struct {
 	namespace string
 }
 
-// refused is an object that could not be rewritten.
 type refused struct {
 	object *metav1.PartialObjectMetadata
 	err    error
@@ -102,8 +100,7 @@ func passing(err error) bool {
 		apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
 }
 
-// rewriteProgress is the progress of a rewrite of all objects, for one generation of the CRD. It
-// survives errors. A new leader starts over.
+// rewriteProgress is for one generation of the CRD. A new leader starts over.
 type rewriteProgress struct {
 	// todo are objects that were listed, but not tried yet.
 	todo []metav1.PartialObjectMetadata
@@ -161,7 +158,6 @@ func (r *rewriter) rewrite(ctx context.Context, p *rewriteProgress) error {
 	return nil
 }
 
-// retry moves the first n failed objects to the objects that are not tried yet.
 func (p *rewriteProgress) retry(n int) {
 	for _, f := range p.failed[:n] {
 		p.todo = append(p.todo, *f.object)
@@ -169,7 +165,6 @@ func (p *rewriteProgress) retry(n int) {
 	p.failed = slices.Clone(p.failed[n:])
 }
 
-// list reads the next page of objects.
 func (r *rewriter) list(ctx context.Context, p *rewriteProgress) error {
 	page, err := r.page(ctx, pageSize, p.next)
 	if apierrors.IsResourceExpired(err) && renewedToken(err) == "" {
@@ -184,7 +179,6 @@ func (r *rewriter) list(ctx context.Context, p *rewriteProgress) error {
 	return nil
 }
 
-// each writes objects concurrently, and returns the error of each.
 func (r *rewriter) each(ctx context.Context, objects []metav1.PartialObjectMetadata) []error {
 	errs := make([]error, len(objects))
 	var writes sync.WaitGroup
