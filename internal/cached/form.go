@@ -34,8 +34,7 @@ const (
 	maxMounts = 320
 )
 
-// ServingPorts returns the names and numbers of the ports of the nginx container in a Pod or Pod
-// template, or nil if there are none.
+// ServingPorts returns the ports of the nginx container in a Pod or Pod template, or nil.
 func ServingPorts(annotations map[string]string, spec *corev1.PodSpec) []corev1.ContainerPort {
 	var ports []corev1.ContainerPort
 	for pair := range strings.FieldsSeq(annotations[annotationPorts]) {
@@ -72,8 +71,7 @@ func KeepPorts(form *metav1.ObjectMeta, annotations map[string]string, spec *cor
 	}
 }
 
-// TemplateOf returns the Pod template of a ReplicaSet. In the cache, the ReplicaSet has the
-// annotations of its template.
+// TemplateOf returns the Pod template of a ReplicaSet, or what the cache has of it.
 func TemplateOf(replicaSet *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
 	_, hasPorts := replicaSet.Annotations[annotationPorts]
 	_, hasMounts := replicaSet.Annotations[annotationMounts]
@@ -83,8 +81,7 @@ func TemplateOf(replicaSet *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: replicaSet.Annotations}}
 }
 
-// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount,
-// including ConfigMaps in projected volumes.
+// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount.
 func MountedConfigMaps(template *corev1.PodTemplateSpec) []string {
 	names := strings.Fields(template.Annotations[annotationMounts])
 	for i := range template.Spec.Volumes {
@@ -112,7 +109,6 @@ func KeepMounts(form *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
 	}
 }
 
-// mountedBy returns the names of the ConfigMaps of a volume.
 func mountedBy(volume *corev1.Volume) []string {
 	if volume.ConfigMap != nil {
 		return []string{volume.ConfigMap.Name}

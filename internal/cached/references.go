@@ -127,7 +127,6 @@ func (r *References) addVolume(volume *corev1.Volume) {
 	}
 }
 
-// addContainer adds the references of the environment variables of a container.
 func (r *References) addContainer(container *corev1.Container) {
 	for _, from := range container.EnvFrom {
 		if from.SecretRef != nil {

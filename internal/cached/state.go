@@ -121,7 +121,6 @@ type State struct {
 	Expiries []time.Time
 }
 
-// maxCertificates is the maximum number of certificates of an object.
 const maxCertificates = 16
 
 // BlockingReasons returns all reasons that status.blockedBy can have.

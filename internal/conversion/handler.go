@@ -76,8 +76,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// metered is the body of a review. A decoder holds a value in memory before its length is known, so
-// left bounds the start of the review, and each object.
+// metered bounds each object: a decoder has a value in memory before its length is known.
 type metered struct {
 	from io.Reader
 	left int
@@ -98,7 +97,6 @@ func (m *metered) Read(p []byte) (int, error) {
 
 var errNoObjects = errors.New("request.desiredAPIVersion and request.objects, in this order, are required")
 
-// readHeader reads a review up to its objects.
 func readHeader(decoder *json.Decoder) (uid, version string, err error) {
 	err = seek(decoder, "request", nil)
 	if err == nil {
@@ -133,7 +131,6 @@ func seek(decoder *json.Decoder, field string, texts map[string]*string) error {
 	return errNoObjects
 }
 
-// convertAll writes the converted objects of a list.
 func convertAll(decoder *json.Decoder, body *metered, version string, out output) error {
 	if token, err := decoder.Token(); err != nil || token == nil { // null
 		return err
@@ -166,7 +163,6 @@ func convertAll(decoder *json.Decoder, body *metered, version string, out output
 	return nil
 }
 
-// convertRaw converts one object.
 func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) {
 	if err := bounds.Stored(raw); err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
@@ -197,11 +193,9 @@ func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) 
 // maxPiece bounds the text that is encoded at a time, in bytes.
 const maxPiece = 4 << 10
 
-// output writes a JSON text. Unlike a json.Encoder, it never holds a whole value in memory. Flush
-// returns the first error.
+// output writes JSON without holding a whole value in memory. Flush returns the first error.
 type output struct{ *bufio.Writer }
 
-// text writes a part unchanged.
 func (o output) text(part string) output {
 	_, _ = o.WriteString(part)
 	return o

@@ -19,8 +19,7 @@ import (
 	"github.com/example/nginx-operator/pkg/bounds"
 )
 
-// keep returns the fields of a v1alpha2 spec that v1alpha1 does not have, as JSON, or "" if there
-// are none.
+// keep returns the fields of a v1alpha2 spec that v1alpha1 lacks, as JSON, or "" for none.
 func keep(spec map[string]any) string {
 	kept := map[string]any{}
 	maps.Copy(kept, spec)
@@ -88,8 +87,7 @@ func Check(text string) error {
 	return err
 }
 
-// Same reports whether two texts of the annotation are equivalent in the fields that this release
-// knows.
+// Same reports whether two texts are equivalent in the fields that this release knows.
 func Same(a, b string) bool {
 	if a == b {
 		return true
@@ -132,7 +130,6 @@ func readShallow(raw []byte) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: object}, nil
 }
 
-// expand decodes fields of an object, if they exist.
 func expand(object map[string]any, decode func(raw json.RawMessage) any, names ...string) {
 	for _, name := range names {
 		if raw, isText := object[name].(json.RawMessage); isText {
@@ -158,7 +155,6 @@ func decodeFields(raw []byte) (map[string]any, error) {
 	return fields, nil
 }
 
-// decodeObject returns the fields of an object, or a value of another type as decodeSmall does.
 func decodeObject(raw json.RawMessage) any {
 	if fields, err := decodeFields(raw); err == nil && fields != nil {
 		return fields

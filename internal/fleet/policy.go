@@ -33,8 +33,7 @@ const (
 	WaitingUnready
 	// Rolling has started, holds a slot, and is not Ready yet.
 	Rolling
-	// Overdue has started more than SlotTime ago and is not Ready yet. Its slot is free. Only the
-	// Gate assigns this place.
+	// Overdue has held its slot for SlotTime, and lost it. Only the Gate assigns this place.
 	Overdue
 	// Failed has started, and its rollout fails or was rolled back.
 	Failed
@@ -54,10 +53,8 @@ func (p Place) Waits() bool { return p >= WaitingCanary && p <= WaitingUnready }
 // Counts has the number of instances in each place, of one namespace or of all namespaces.
 type Counts [places]int
 
-// waiting returns the number of waiting instances.
 func (c Counts) waiting() int { return c[WaitingCanary] + c[Waiting] + c[WaitingUnready] }
 
-// add adds an instance to the counts, or removes it if step is -1.
 func (c *Counts) add(instance member, step int) {
 	c[instance.place] += step
 	switch {
@@ -69,18 +66,15 @@ func (c *Counts) add(instance member, step int) {
 	}
 }
 
-// plus adds the counts of other instances, or subtracts them if step is -1.
 func (c *Counts) plus(other Counts, step int) {
 	for place, number := range other {
 		c[place] += step * number
 	}
 }
 
-// stuck reports whether a failed or overdue instance of a namespace blocks its waiting instances.
 func (c Counts) stuck() bool { return c[Overdue]+c[Failed] > 0 }
 
-// next returns the place from which a namespace starts its next instance, or Outside if it cannot
-// start one now.
+// next returns the place of the next instance to start, or Outside if there is none.
 func (c Counts) next() Place {
 	switch {
 	case c.stuck():
@@ -97,7 +91,6 @@ func (c Counts) next() Place {
 	return Outside
 }
 
-// takesPart reports whether a namespace holds slots, or waits for slots and is not stuck.
 func (c Counts) takesPart() bool { return c[Rolling] > 0 || !c.stuck() && c.waiting() > 0 }
 
 const (
@@ -107,8 +100,7 @@ const (
 	SlotTime = 12 * time.Minute
 	// HoldTime is how long a single namespace can keep OLM from replacing the operator.
 	HoldTime = time.Hour
-	// DefaultFailureThreshold is the number of namespaces with failures that stops the rollout for
-	// all.
+	// DefaultFailureThreshold is the number of failing namespaces that stops all.
 	DefaultFailureThreshold = 2
 	// minSlots is the minimum number of slots for several namespaces. One slot cannot be shared.
 	minSlots = 2
@@ -201,13 +193,11 @@ const (
 	ReasonIdle    = "Idle"
 	ReasonRolling = "FleetRollout"
 	ReasonStopped = "FleetRolloutStopped"
-	// ReasonReleased (True) means that the last namespaces of the rollout have kept OLM from
-	// replacing the operator for HoldTime.
+	// ReasonReleased (True) means that the last namespaces have kept OLM waiting for HoldTime.
 	ReasonReleased = "FleetRolloutReleased"
 )
 
-// verdict is the status, the reason, and the message of the OperatorCondition. The zero value is
-// not reported.
+// verdict is what the OperatorCondition reports, unless it is zero.
 type verdict struct {
 	status          metav1.ConditionStatus
 	reason, message string

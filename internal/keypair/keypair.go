@@ -63,7 +63,6 @@ func Check(certificate, key []byte) (Certificate, error) {
 	return public(pair.Leaf), nil
 }
 
-// public returns the reported fields of a certificate.
 func public(leaf *x509.Certificate) Certificate {
 	issuer := printable(cmp.Or(append([]string{leaf.Issuer.CommonName}, leaf.Issuer.Organization...)...))
 	certificate := Certificate{NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter, Issuer: issuer}
@@ -166,7 +165,6 @@ func (w *walk) walk(der []byte, depth int) error {
 	return nil
 }
 
-// next returns the first value of a DER text.
 func next(der []byte) (tag byte, value, rest []byte, ok bool) {
 	if len(der) < 2 {
 		return 0, nil, nil, false

@@ -54,8 +54,7 @@ func (s State) Observe(declared []client.Object) Observed {
 	return out
 }
 
-// related returns the given children that exist and belong to the object, each once. A child of a
-// kind that could not be read counts as existing.
+// related returns the given children that exist, each once. An unread kind counts as existing.
 func (s State) related(named []v1alpha2.RelatedObject) []v1alpha2.RelatedObject {
 	var out []v1alpha2.RelatedObject
 	for _, related := range named {
@@ -83,7 +82,6 @@ func (s State) Running() (operand.Running, error) {
 	return out, s.errorOf("ReplicaSet")
 }
 
-// ingressAddresses returns the addresses and host names of an Ingress that is not being deleted.
 func ingressAddresses(ingress *networkingv1.Ingress) []string {
 	var out []string
 	if ingress.DeletionTimestamp != nil {
@@ -171,24 +169,20 @@ func (s State) NewestPods() (NewestReplicaSet, error) {
 	return NewestReplicaSet{}, s.errorOf("ReplicaSet")
 }
 
-// remainingPods returns the Pods that are not being deleted, sorted by name.
 func (s State) remainingPods() []*corev1.Pod {
 	out := slices.DeleteFunc(s.Pods(), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	slices.SortFunc(out, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// ingress returns the Ingress of the object, or an empty one if it does not exist.
 func (s State) ingress() *networkingv1.Ingress {
 	return cmp.Or(childOf[*networkingv1.Ingress](s), &networkingv1.Ingress{})
 }
 
-// httpRoute returns the HTTPRoute of the object, or an empty one if it does not exist.
 func (s State) httpRoute() *gatewayv1.HTTPRoute {
 	return cmp.Or(childOf[*gatewayv1.HTTPRoute](s), &gatewayv1.HTTPRoute{})
 }
 
-// childOf returns the object's child of a kind that has its name, or nil.
 func childOf[T client.Object](s State) (none T) {
 	for _, child := range allOf[T](s) {
 		if child.GetName() == s.object.Name && metav1.IsControlledBy(child, s.object) {
@@ -198,7 +192,6 @@ func childOf[T client.Object](s State) (none T) {
 	return none
 }
 
-// allOf returns the children of a kind.
 func allOf[T client.Object](s State) []T {
 	var children []T
 	for _, object := range s.objects {

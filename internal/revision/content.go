@@ -21,7 +21,6 @@ import (
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// rendered has the data of the ConfigMaps of a spec.
 type rendered struct {
 	object *v1alpha2.NginxOperator
 	in     operand.Inputs
@@ -70,8 +69,7 @@ func (c *rendered) Fill(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// Holds implements apply.Content. It compares all data, because a client can compute other data
-// with the 40-bit hash in the name.
+// Holds implements apply.Content. A client can find other data with the 40-bit hash in the name.
 func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, error) {
 	stored, ok := live.(*corev1.ConfigMap)
 	if !ok {
@@ -84,8 +82,7 @@ func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, 
 		maps.EqualFunc(want.BinaryData, stored.BinaryData, bytes.Equal), err
 }
 
-// digests has the SHA-256 hash of the data of each ConfigMap of a stored declaration, by name. spec
-// renders some of them, or is nil.
+// digests has the SHA-256 hash of each stored ConfigMap, by name. spec can be nil.
 type digests struct {
 	of   map[string]string
 	spec *Declaration
@@ -129,7 +126,6 @@ func (d digests) Holds(_ context.Context, child, live client.Object) (bool, erro
 	return !known || ptr.Deref(stored.Immutable, false) && digest == want, err
 }
 
-// digestOf returns the SHA-256 hash of the data of a ConfigMap.
 func digestOf(configMap *corev1.ConfigMap) (string, error) {
 	raw, err := json.Marshal([]any{configMap.Data, configMap.BinaryData})
 	if err != nil {
@@ -189,8 +185,7 @@ func (s Store) InEffect(
 	return revision, &v1alpha2.StoredRevision{Name: revision.Name, Hash: hashOf(raw), HasEntrance: true}, nil
 }
 
-// livePods returns the last declaration of the live Deployment, the ConfigMaps that it mounts, and
-// the size of the instance.
+// livePods returns what was declared last: the Deployment, its ConfigMaps, and the size.
 func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, data *stored) ([]client.Object, error) {
 	last, err := s.Last(ctx, object, nil)
 	if last == nil || err != nil {
@@ -222,7 +217,6 @@ func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, dat
 	return slices.Concat(out, []client.Object{deployment}, size), err
 }
 
-// liveChildren returns what was declared last of the children of some kinds.
 func (s Store) liveChildren(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) ([]client.Object, error) {
 	var out []client.Object
 	for _, kind := range kinds {
@@ -240,7 +234,6 @@ func (s Store) liveChildren(ctx context.Context, object *v1alpha2.NginxOperator,
 	return out, nil
 }
 
-// specOf returns the part of the spec with which a Deployment was declared, or nil without it.
 func specOf(deployment *appsv1.Deployment) json.RawMessage {
 	if text := deployment.Annotations[wellknown.AnnotationSpec]; json.Valid([]byte(text)) {
 		return json.RawMessage(text)

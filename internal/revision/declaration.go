@@ -90,12 +90,10 @@ func (d *Declaration) ConfigHash() string {
 type Rendering struct {
 	// Pods is the declaration of the Pods.
 	Pods *Declaration
-	// Entrance is the declaration of the entrance, which can be the same. It is nil if the entrance
-	// is not known, and stays.
+	// Entrance can be the same declaration. It is nil if the entrance is not known, and stays.
 	Entrance *Declaration
 	operand.Composed
-	// Running are the ports of the running Pods, and Missing has the reason for each kind that is
-	// not installed.
+	// Running are the ports of the Pods, and Missing the reasons why kinds are not installed.
 	Running operand.Running
 	Missing map[string]string
 }
@@ -141,7 +139,6 @@ func (r Rendering) PatchedKinds(before []string) []string {
 // maxBytes is the limit for the data of a ControllerRevision. etcd accepts up to 1.5 MiB.
 const maxBytes = 1_400_000
 
-// stored is the data of the ControllerRevision that stores the children in effect.
 type stored struct {
 	// Change identifies the Pods, and Generation is that of their spec, or 0.
 	Change     change.ID `json:"change"`
@@ -155,7 +152,6 @@ type stored struct {
 	Digests  map[string]string `json:"digests,omitempty"`
 }
 
-// encode returns the data, or an error if it is too large for etcd.
 func (s stored) encode(children []client.Object) ([]byte, error) {
 	for _, child := range children {
 		raw, err := json.Marshal(child)
@@ -181,8 +177,7 @@ func (s stored) encode(children []client.Object) ([]byte, error) {
 	return raw, err
 }
 
-// decode reverses encode. The declaration has no Content yet. The data is the operator's own,
-// because its hash is that of the status.
+// decode reverses encode, without Content. The hash in the status protects the data.
 func decode(raw []byte) (*Declaration, stored, error) {
 	var from stored
 	if err := json.Unmarshal(raw, &from); err != nil {
@@ -228,7 +223,6 @@ func SpecOf(raw []byte, hash string) (json.RawMessage, []client.Object, error) {
 	return from.Spec, declaration.Children, nil
 }
 
-// hashOf returns the SHA-256 hash of a text.
 func hashOf(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])

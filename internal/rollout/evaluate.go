@@ -73,8 +73,7 @@ func (r Decider) Evaluate(
 	return failed, requeue.Soon, nil
 }
 
-// secretsHash returns a hash of the Secrets that the Pods of a declaration mount, or "" if there
-// are none.
+// secretsHash returns a hash of the mounted Secrets, or "" if there are none.
 func secretsHash(declared *revision.Declaration) string {
 	deployment := declared.Deployment()
 	if deployment == nil {
@@ -89,8 +88,7 @@ func secretsHash(declared *revision.Declaration) string {
 	return operand.ShortHash(text)
 }
 
-// reasonToRollBack returns the reason for a failed rollout: ReferenceNotFound if the kubelet
-// reports an object that is still missing.
+// reasonToRollBack is ReferenceNotFound if the kubelet's missing object is still missing.
 func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOperator, cause *failure.Failure) (string, error) {
 	missing, ok := health.MissingReference(cause.Message)
 	if !ok {
@@ -104,11 +102,9 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 	return v1alpha2.ReasonReferenceNotFound, nil
 }
 
-// maxTried is the limit in bytes for an image in a message.
 const maxTried = 256
 
-// differences describes the changes of a declaration since earlier images and an earlier
-// configuration.
+// differences describes the changes since earlier images and a configuration.
 func differences(declared *revision.Declaration, image, exporter, configHash string) string {
 	var news []string
 	if next := declared.Image(); next != image {
@@ -127,16 +123,14 @@ func differences(declared *revision.Declaration, image, exporter, configHash str
 // again, unless nginx refuses its text.
 
 const (
-	// firstDelay is the time between the first failure of a revision and the next attempt. It
-	// doubles with each failure, up to maxDelay.
+	// firstDelay is the delay of the second attempt. It doubles each time, up to maxDelay.
 	firstDelay = 2 * time.Minute
 	maxDelay   = time.Hour
 	// maxAttempts is the schema's limit of attempts in status.failedRevisions.
 	maxAttempts = 1_000_000
 )
 
-// failedAgain returns the status of a revision whose rollout has just failed. before is its status
-// from an earlier attempt, or nil.
+// failedAgain returns the status after a failure. before is that of an earlier attempt, or nil.
 func failedAgain(revision, reason, message string, final bool, before *v1alpha2.FailedRevision, now time.Time) *v1alpha2.FailedRevision {
 	failed := &v1alpha2.FailedRevision{
 		Revision: revision, Reason: reason, Message: failure.Truncate(message), Time: metav1.NewTime(now), Attempts: 1,
@@ -150,11 +144,9 @@ func failedAgain(revision, reason, message string, final bool, before *v1alpha2.
 	return failed
 }
 
-// nextAttempt returns the number of the attempt after the failures of a revision. Releases before
-// 0.8.0 made one attempt, and did not count it.
+// nextAttempt counts from 2. Releases before 0.8.0 did not count their one attempt.
 func nextAttempt(failed *v1alpha2.FailedRevision) int32 { return max(failed.Attempts, 1) + 1 }
 
-// delayAfter returns the time between the last of a number of failures and the next attempt.
 func delayAfter(attempts int32) time.Duration {
 	delay := firstDelay
 	for range attempts - 1 {

@@ -69,7 +69,6 @@ func (r Decider) Recognize(
 	return out, nil
 }
 
-// recognizeBefore is Recognize for the first contact with an object of a release before 0.8.0.
 func (r Decider) recognizeBefore(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, deployment *appsv1.Deployment,
 ) (*v1alpha2.NginxOperator, error) {
@@ -115,8 +114,7 @@ func recognizeStatus(object *v1alpha2.NginxOperator, declared *revision.Declarat
 	}
 }
 
-// wasApplied reports whether the spec was applied, according to the conditions: it is Ready, or its
-// Pods are the reason why it is not.
+// wasApplied reports whether the object is Ready, or only its Pods are the reason why not.
 func wasApplied(status *v1alpha2.NginxOperatorStatus) bool {
 	progressing := meta.FindStatusCondition(status.Conditions, v1alpha2.ConditionProgressing)
 	return meta.IsStatusConditionTrue(status.Conditions, v1alpha2.ConditionReady) ||

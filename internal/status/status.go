@@ -106,8 +106,7 @@ func Compute(
 	return status, again
 }
 
-// related returns the existing children of the applied declaration or, if none was applied, of the
-// earlier one.
+// related returns the existing children of the applied or else the earlier declaration.
 func related(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) []v1alpha2.RelatedObject {
 	applied := live.References(result.Children())
 	if len(result.Waiting) > 0 || result.Children() == nil {
@@ -118,11 +117,9 @@ func related(object *v1alpha2.NginxOperator, state live.Observed, result Outcome
 	return slices.DeleteFunc(slices.Clone(applied), isGone)
 }
 
-// apiErrorLasts is how long requests must fail before the object counts as degraded. A restart of
-// the API server takes less.
+// apiErrorLasts is longer than a restart of the API server takes.
 const apiErrorLasts = 30 * time.Second
 
-// persists reports whether requests have failed for apiErrorLasts, according to the conditions.
 func persists(conditions []metav1.Condition, now time.Time) bool {
 	found := meta.FindStatusCondition(conditions, v1alpha2.ConditionProgressing)
 	return found != nil && found.Reason == v1alpha2.ReasonAPIError &&
@@ -183,7 +180,6 @@ func (o Outcome) reasons() []failure.Failure {
 	return out
 }
 
-// whyUnchanged returns the reason why the running Pods do not have the current Secrets, or "".
 func (o Outcome) whyUnchanged() string {
 	reasons := o.reasons()
 	switch {
@@ -200,7 +196,6 @@ func (o Outcome) whyUnchanged() string {
 	return ""
 }
 
-// pausedMessage returns the message for changes that spec.paused blocks.
 func pausedMessage(result Outcome) string {
 	return "spec.paused blocks: " + strings.Join(result.Waiting, ", ")
 }

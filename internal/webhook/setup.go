@@ -60,7 +60,6 @@ func Setup(server webhook.Server, c client.Client, render Render, namespace stri
 	}
 }
 
-// handlers returns the handler of each path.
 func handlers(scheme *runtime.Scheme, validator Validator) map[string]admission.Handler {
 	return map[string]admission.Handler{
 		PathV1alpha1: admission.HandlerFunc(keepAnnotation),
@@ -69,9 +68,8 @@ func handlers(scheme *runtime.Scheme, validator Validator) map[string]admission.
 	}
 }
 
-// bounded calls the next handler only if the object is within the bounds of decoding. It omits a
-// stored object that is not, or that cannot be decoded, so that a write that restores it is
-// validated alone.
+// bounded rejects an object that exceeds the bounds of decoding. It omits such a stored object, so
+// that a write that restores it is validated alone.
 func bounded(next admission.Handler) admission.HandlerFunc {
 	return func(ctx context.Context, request admission.Request) admission.Response {
 		if err := within(request.Object.Raw); err != nil {
@@ -91,7 +89,6 @@ func bounded(next admission.Handler) admission.HandlerFunc {
 	}
 }
 
-// within returns why a v1alpha2 object cannot be decoded, or nil if it can.
 func within(raw []byte) error {
 	object, err := bounds.Read(raw)
 	if err != nil {
@@ -148,8 +145,7 @@ func upgrade(raw []byte) ([]byte, error) {
 const (
 	// dryRuns bounds concurrent dry runs, each of some milliseconds.
 	dryRuns = 8
-	// waitForDryRun bounds the wait for a slot, and dryRunTimeout one dry run. Their sum is less
-	// than the webhook's timeoutSeconds.
+	// waitForDryRun and dryRunTimeout together are less than the webhook's timeoutSeconds.
 	waitForDryRun = 500 * time.Millisecond
 	dryRunTimeout = 3 * time.Second
 	// dryRunRate and dryRunBurst bound the dry runs of one address, per second and at once. With a
@@ -159,11 +155,9 @@ const (
 	dryRunAddresses, dryRunKnown = 1024, time.Minute
 )
 
-// unchecked is the warning that a Pod template was not validated, with the reason.
 const unchecked = "spec: the API server did not check the Pod template, because %s. If the template is invalid, the condition " +
 	"Ready reports it"
 
-// dryRunName is the name of the Deployment in every dry run.
 const dryRunName = "nginx-operator-admission-check"
 
 // Render renders children for admission. It reads nothing from the cluster.

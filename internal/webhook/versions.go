@@ -87,7 +87,6 @@ func keepAnnotation(_ context.Context, request admission.Request) admission.Resp
 	return response
 }
 
-// restoreAnnotation returns the operation that restores the stored annotation, or its absence.
 func restoreAnnotation(hasOthers bool, stored string, isStored bool) jsonpatch.Operation {
 	const annotations = "/metadata/annotations"
 	path := annotations + "/" + strings.ReplaceAll(wellknown.AnnotationV1alpha2, "/", "~1")
@@ -116,7 +115,6 @@ func admitGiven(raw []byte, given string) admission.Response {
 	return admission.Allowed("")
 }
 
-// checkConverted returns why the schema of v1alpha2 rejects a v1alpha1 object, or nil.
 func checkConverted(raw []byte) error {
 	converted, err := upgrade(raw)
 	if err != nil {
@@ -173,7 +171,6 @@ func setDefaults(ctx context.Context, request admission.Request) admission.Respo
 	return admission.PatchResponseFromRaw(original, changed)
 }
 
-// specPath is the path of the spec in messages.
 var specPath = field.NewPath("spec")
 
 // matchPolicy Exact: for the reason, see fromV1alpha1.
@@ -246,7 +243,6 @@ func (v Validator) validate(ctx context.Context, old, object *v1alpha2.NginxOper
 	}
 }
 
-// unwatched returns a warning if the operator does not manage the objects of a namespace.
 func (v Validator) unwatched(namespace string) admission.Warnings {
 	if v.Watches == nil || v.Watches(namespace) {
 		return nil
