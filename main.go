@@ -105,7 +105,6 @@ func newManager(cfg *rest.Config, opts *options.Options, permissions *access.Nam
 	})
 }
 
-// setupControllers adds the controller, the webhooks and the liveness check to the manager.
 func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *access.Namespaces) error {
 	instances := objectcache.NewInstances(mgr.GetCache(), permissions)
 	counts := metrics.New(ctrlmetrics.Registry, instances.List)
@@ -183,7 +182,6 @@ func newUncached(mgr ctrl.Manager) (client.Client, error) {
 		client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 }
 
-// setupMigration adds the controller of the storage migration.
 func setupMigration(mgr ctrl.Manager, opts *options.Options, uncached client.Client, condition storagemigration.Condition) error {
 	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

@@ -7,9 +7,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -31,8 +34,7 @@ const (
 	maxMounts = 320
 )
 
-// ServingPorts returns the names and numbers of the ports of the nginx container in a Pod or Pod
-// template, or nil if there are none.
+// ServingPorts returns the ports of the nginx container in a Pod or Pod template, or nil.
 func ServingPorts(annotations map[string]string, spec *corev1.PodSpec) []corev1.ContainerPort {
 	var ports []corev1.ContainerPort
 	for pair := range strings.FieldsSeq(annotations[annotationPorts]) {
@@ -69,8 +71,7 @@ func KeepPorts(form *metav1.ObjectMeta, annotations map[string]string, spec *cor
 	}
 }
 
-// TemplateOf returns the Pod template of a ReplicaSet. In the cache, the ReplicaSet has the
-// annotations of its template.
+// TemplateOf returns the Pod template of a ReplicaSet, or what the cache has of it.
 func TemplateOf(replicaSet *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
 	_, hasPorts := replicaSet.Annotations[annotationPorts]
 	_, hasMounts := replicaSet.Annotations[annotationMounts]
@@ -80,8 +81,7 @@ func TemplateOf(replicaSet *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: replicaSet.Annotations}}
 }
 
-// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount,
-// including ConfigMaps in projected volumes.
+// MountedConfigMaps returns the names of the ConfigMaps that the Pods of a template mount.
 func MountedConfigMaps(template *corev1.PodTemplateSpec) []string {
 	names := strings.Fields(template.Annotations[annotationMounts])
 	for i := range template.Spec.Volumes {
@@ -109,7 +109,6 @@ func KeepMounts(form *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
 	}
 }
 
-// mountedBy returns the names of the ConfigMaps of a volume.
 func mountedBy(volume *corev1.Volume) []string {
 	if volume.ConfigMap != nil {
 		return []string{volume.ConfigMap.Name}
@@ -125,4 +124,54 @@ func mountedBy(volume *corev1.Volume) []string {
 		}
 	}
 	return names
+}
+
+// maxIngress is the maximum number of load balancer addresses in the cache and in our status.
+const maxIngress = 16
+
+// BalancerAddresses returns the addresses of a Service's load balancer, or nil if the Service
+// requests none: one that was of type LoadBalancer can still have addresses.
+func BalancerAddresses(service *corev1.Service) []corev1.LoadBalancerIngress {
+	all := service.Status.LoadBalancer.Ingress
+	if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+
+	var out []corev1.LoadBalancerIngress
+	for _, at := range all[:min(len(all), maxIngress)] {
+		if max(len(at.IP), len(at.Hostname)) <= validation.DNS1123SubdomainMaxLength {
+			out = append(out, corev1.LoadBalancerIngress{IP: at.IP, Hostname: at.Hostname})
+		}
+	}
+
+	return slices.Clip(out)
+}
+
+// BackendPort returns the port of the Service in the first path of an Ingress, or 0.
+func BackendPort(ingress *networkingv1.Ingress) int32 {
+	backend := ingress.Spec.DefaultBackend
+	if path := FirstPath(ingress); path != nil {
+		backend = &path.Backend
+	}
+	if backend == nil || backend.Service == nil {
+		return 0
+	}
+	return backend.Service.Port.Number
+}
+
+// FirstPath returns the first path of an Ingress, or nil if its first rule has none.
+func FirstPath(ingress *networkingv1.Ingress) *networkingv1.HTTPIngressPath {
+	rules := ingress.Spec.Rules
+	if len(rules) == 0 || rules[0].HTTP == nil || len(rules[0].HTTP.Paths) == 0 {
+		return nil
+	}
+	return &rules[0].HTTP.Paths[0]
+}
+
+// RoutePort returns the port of the Service in the first rule of an HTTPRoute, or 0.
+func RoutePort(route *gatewayv1.HTTPRoute) int32 {
+	if rules := route.Spec.Rules; len(rules) > 0 && len(rules[0].BackendRefs) > 0 {
+		return ptr.Deref(rules[0].BackendRefs[0].Port, 0)
+	}
+	return 0
 }

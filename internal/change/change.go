@@ -100,8 +100,7 @@ func PodsOf(template *corev1.PodTemplateSpec) (string, error) {
 	return hex.EncodeToString(sum[:podsBytes]), nil
 }
 
-// podsBytes is the length of the hash of a Pod template. Tenants can write templates, and must not
-// find another one with the same hash.
+// podsBytes is so long that no tenant can find another template with the same hash.
 const podsBytes = 10
 
 // UserPart returns the part of a spec that reaches the Pods. TestUserPart compares it with the

@@ -72,7 +72,6 @@ func ToV1alpha1(object *unstructured.Unstructured) {
 	object.Object["spec"] = spec
 }
 
-// copyFields replaces the fields that are identical in both versions.
 func copyFields(from, to map[string]any) {
 	for _, field := range inBoth {
 		delete(to, field)
@@ -82,9 +81,8 @@ func copyFields(from, to map[string]any) {
 	}
 }
 
-// start sets the version of an object. It removes the annotation and returns it. If there is no
-// other annotation, it removes the map as well, so that the object is as it was before the
-// annotation.
+// start sets the version of an object. It removes the annotation and returns it. It also removes a
+// map that is empty then, so that the object is as before.
 func start(object *unstructured.Unstructured, version schema.GroupVersion) (text string, isKept bool) {
 	object.SetAPIVersion(version.String())
 	if _, hasMetadata := object.Object["metadata"]; !hasMetadata {
@@ -118,7 +116,6 @@ func setAnnotation(object *unstructured.Unstructured, key, value string) {
 	annotations[key] = value
 }
 
-// firstPort returns the first port of a v1alpha2 spec, or nil if there is none.
 func firstPort(spec map[string]any) map[string]any {
 	ports, _ := spec["ports"].([]any)
 	if len(ports) == 0 {
@@ -129,9 +126,8 @@ func firstPort(spec map[string]any) map[string]any {
 	return port
 }
 
-// setPort sets the port of a v1alpha1 spec in a v1alpha2 spec, with a minimal change. Ports that
-// are stored as empty were not set at v1alpha2, and are set only if the port changed. Ports that
-// are stored as null were an empty list.
+// setPort sets the port of a v1alpha1 spec with a minimal change. Ports that are stored as empty
+// were not set, and are set only if the port changed. Ports stored as null were an empty list.
 func setPort(spec map[string]any, port int64) {
 	_, isKept := spec["ports"]
 	switch first := firstPort(spec); {

@@ -53,8 +53,7 @@ func RemoveDropped(old, object *v1alpha2.NginxOperator) error {
 		return nil
 	}
 
-	// Without ports, the merged v1alpha1 form has only the number, which becomes a port with the
-	// default name.
+	// The merged v1alpha1 form has only the number of a port, which gets the default name.
 	for _, port := range object.Spec.Ports {
 		isStored := slices.ContainsFunc(old.Spec.Ports, func(stored v1alpha2.Port) bool { return stored.Name == port.Name })
 		if item := portPath(port.Name); !isStored && !kept.Has(item) {
@@ -81,8 +80,7 @@ func isApply(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// ownedFields returns the v1alpha2 fields that these appliers of an object own, or all its field
-// managers if appliers is nil.
+// ownedFields returns the v1alpha2 fields of these appliers, or of all managers for nil.
 func ownedFields(object *v1alpha2.NginxOperator, appliers sets.Set[string]) (*fieldpath.Set, error) {
 	var owned []*fieldpath.Set
 	for i := range object.ManagedFields {
@@ -105,8 +103,7 @@ func ownedFields(object *v1alpha2.NginxOperator, appliers sets.Set[string]) (*fi
 	return union(owned), nil
 }
 
-// union returns the union of the sets. It merges two halves at a time, because the cost of each
-// union depends on the size of its result.
+// union merges two halves, because the cost of a union depends on the size of its result.
 func union(parts []*fieldpath.Set) *fieldpath.Set {
 	switch len(parts) {
 	case 0:
@@ -125,7 +122,6 @@ func readFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, set.FromJSON(entry.FieldsV1.GetRawReader())
 }
 
-// upgradeFields returns the v1alpha2 fields for the v1alpha1 fields of a spec.
 func upgradeFields(set *fieldpath.Set, spec *v1alpha2.NginxOperatorSpec) *fieldpath.Set {
 	upgraded := fieldpath.NewSet()
 	for _, name := range inBoth {
@@ -247,7 +243,6 @@ func remove(value any, path fieldpath.Path) any {
 	return value
 }
 
-// hasKey reports whether an item of a list map matches the path element.
 func hasKey(item any, element fieldpath.PathElement) bool {
 	fields, isMap := item.(map[string]any)
 	return isMap && element.Key != nil && !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"unicode/utf8"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha1"
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/pkg/bounds"
 	"github.com/example/nginx-operator/pkg/untrusted"
 )
@@ -72,8 +76,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// metered is the body of a review. A decoder holds a value in memory before its length is known, so
-// left bounds the start of the review, and each object.
+// metered bounds each object: a decoder has a value in memory before its length is known.
 type metered struct {
 	from io.Reader
 	left int
@@ -94,7 +97,6 @@ func (m *metered) Read(p []byte) (int, error) {
 
 var errNoObjects = errors.New("request.desiredAPIVersion and request.objects, in this order, are required")
 
-// readHeader reads a review up to its objects.
 func readHeader(decoder *json.Decoder) (uid, version string, err error) {
 	err = seek(decoder, "request", nil)
 	if err == nil {
@@ -129,7 +131,6 @@ func seek(decoder *json.Decoder, field string, texts map[string]*string) error {
 	return errNoObjects
 }
 
-// convertAll writes the converted objects of a list.
 func convertAll(decoder *json.Decoder, body *metered, version string, out output) error {
 	if token, err := decoder.Token(); err != nil || token == nil { // null
 		return err
@@ -162,7 +163,6 @@ func convertAll(decoder *json.Decoder, body *metered, version string, out output
 	return nil
 }
 
-// convertRaw converts one object.
 func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) {
 	if err := bounds.Stored(raw); err != nil {
 		return nil, fmt.Errorf("failed to read an object: %w", err)
@@ -188,4 +188,64 @@ func convertRaw(raw []byte, version string) (*unstructured.Unstructured, error) 
 	}
 
 	return object, nil
+}
+
+// maxPiece bounds the text that is encoded at a time, in bytes.
+const maxPiece = 4 << 10
+
+// output writes JSON without holding a whole value in memory. Flush returns the first error.
+type output struct{ *bufio.Writer }
+
+func (o output) text(part string) output {
+	_, _ = o.WriteString(part)
+	return o
+}
+
+// json writes a value. Objects have their keys in order.
+func (o output) json(value any) output {
+	switch value := value.(type) {
+	case map[string]any:
+		o.text("{")
+		for i, key := range slices.Sorted(maps.Keys(value)) {
+			if i > 0 {
+				o.text(",")
+			}
+			o.quoted(key).text(":").json(value[key])
+		}
+		return o.text("}")
+	case []any:
+		o.text("[")
+		for i, element := range value {
+			if i > 0 {
+				o.text(",")
+			}
+			o.json(element)
+		}
+		return o.text("]")
+	case json.RawMessage:
+		_, _ = o.Write(value)
+		return o
+	case string:
+		return o.quoted(value)
+	default:
+		raw, _ := codec.Encode(value)
+		return o.text(string(raw))
+	}
+}
+
+// quoted writes a string in pieces, which end with a character.
+func (o output) quoted(text string) output {
+	o.text(`"`)
+	for len(text) > 0 {
+		end := min(len(text), maxPiece)
+		for end < len(text) && end > maxPiece-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+
+		raw, _ := codec.Encode(text[:end])
+		_, _ = o.Write(raw[1 : len(raw)-1])
+		text = text[end:]
+	}
+
+	return o.text(`"`)
 }

@@ -34,8 +34,7 @@ import (
 const (
 	// bridgeSettles is the time until all nodes have a bridge.
 	bridgeSettles = 2 * time.Second
-	// bridgeEnds is the age at which a bridge is deleted even if the controller has not taken over,
-	// as without endpoints.
+	// bridgeEnds is the age at which a bridge ends even if the controller has no endpoints.
 	bridgeEnds = 30 * time.Second
 	// bridgeRetry is the interval of checks whether the controller has taken over.
 	bridgeRetry = time.Second
@@ -47,7 +46,6 @@ type Bridges struct {
 	Applier *apply.Applier
 }
 
-// newNames returns the future names of the Service's ports by number, and whether one changes.
 func newNames(live, ports []corev1.ServicePort) (names map[int32]string, renamed bool) {
 	names = map[int32]string{}
 	for _, before := range live {
@@ -61,7 +59,6 @@ func newNames(live, ports []corev1.ServicePort) (names map[int32]string, renamed
 	return names, renamed
 }
 
-// bridgeOf returns a copy of an EndpointSlice with new names of ports, or nil if none changes.
 func bridgeOf(slice *discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string) *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints}
 	out.Namespace, out.Name = slice.Namespace, slice.Name+"-renamed"
@@ -228,8 +225,7 @@ func (b Bridges) Settle(ctx context.Context, object *v1alpha2.NginxOperator) (ag
 	return again, err
 }
 
-// build writes the bridge. If the API server refuses it, or another object has its name, the change
-// is not held.
+// build writes the bridge. A bridge that cannot be written does not hold the change.
 func (b Bridges) build(
 	ctx context.Context, object *v1alpha2.NginxOperator, from []discoveryv1.EndpointSlice, live []corev1.ServicePort, names map[int32]string,
 ) (hold bool, again time.Duration, err error) {

@@ -21,11 +21,9 @@ import (
 	"github.com/example/nginx-operator/pkg/denied"
 )
 
-// endpointSliceController is the label value of the EndpointSlices of the controller.
 const endpointSliceController = "endpointslice-controller.k8s.io"
 
-// current returns the bridges of the object, which it updates, and the controller's EndpointSlices,
-// with the current conditions of the Pods.
+// current returns the bridges, which it updates, and the slices of the controller.
 func (b Bridges) current(
 	ctx context.Context, object *v1alpha2.NginxOperator,
 ) (bridges, controllers []discoveryv1.EndpointSlice, err error) {
@@ -96,7 +94,6 @@ func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || denied.Is(err)
 }
 
-// refresh updates the endpoints of bridges, and deletes and leaves out those without endpoints.
 func (b Bridges) refresh(
 	ctx context.Context, bridges []discoveryv1.EndpointSlice, pods map[types.UID]*corev1.Pod,
 ) ([]discoveryv1.EndpointSlice, error) {

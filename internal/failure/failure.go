@@ -36,8 +36,7 @@ func (f *Failure) CanPass() bool {
 	return f.Passes
 }
 
-// Blockers returns failures as entries of status.blockedBy, with messages of at most MaxMessage
-// bytes.
+// Blockers returns failures as entries of status.blockedBy, with truncated messages.
 func Blockers(failures []Failure) []v1alpha2.Blocker {
 	var blockers []v1alpha2.Blocker
 	for _, failure := range failures {
@@ -46,15 +45,12 @@ func Blockers(failures []Failure) []v1alpha2.Blocker {
 	return blockers
 }
 
-// MaxMessage is the limit for a message in bytes. It is the API server's limit for the note of an
-// Event.
+// MaxMessage is the limit of a message in bytes, as for the note of an Event.
 const MaxMessage = 1024
 
-// ellipsis ends a message that was cut.
 const ellipsis = "…"
 
-// Truncate returns a message of at most MaxMessage bytes, in valid UTF-8. It cuts a longer message
-// between two characters.
+// Truncate returns valid UTF-8 of at most MaxMessage bytes.
 func Truncate(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= MaxMessage {

@@ -28,15 +28,13 @@ type Gate struct {
 	mu     sync.Mutex
 	all    sets.Set[types.NamespacedName]
 	unseen sets.Set[types.NamespacedName]
-	// members has the instances that are not Outside, order finds them by place, and state counts
-	// them.
+	// members has the instances that are not Outside, by place in order, and counted in state.
 	members map[types.NamespacedName]member
 	order   order
 	state   State
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// member is an instance that takes part in the rollout.
 type member struct {
 	place  Place
 	canary bool
@@ -156,7 +154,6 @@ func (g *Gate) Expire(now time.Time) []types.NamespacedName {
 	return overdue
 }
 
-// look returns the number of instances in each place, and the verdict on the rollout.
 func (g *Gate) look(alone holds, now time.Time) (Counts, verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,14 +161,12 @@ func (g *Gate) look(alone holds, now time.Time) (Counts, verdict) {
 	return state.Sum, g.policy.verdict(state, some(g.order.failed()), alone, now)
 }
 
-// waits reports whether the objects are not listed, or objects of the first list are still unseen.
 func (g *Gate) waits() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.update().Unseen > 0
 }
 
-// maxNamed is the maximum number of instances or namespaces that a message names.
 const maxNamed = 3
 
 // some names the first of many objects, in a stable order.
@@ -217,13 +212,11 @@ func (g *Gate) see(object types.NamespacedName) {
 	g.unseen.Delete(object)
 }
 
-// hasStarted reports whether an instance was admitted and is not Ready yet.
 func (g *Gate) hasStarted(object types.NamespacedName) bool {
 	place := g.members[object].place
 	return place == Rolling || place == Overdue
 }
 
-// set moves an instance to another place.
 func (g *Gate) set(object types.NamespacedName, instance member) {
 	if before, isMember := g.members[object]; isMember {
 		g.count(object, before, -1)
@@ -239,7 +232,6 @@ func (g *Gate) set(object types.NamespacedName, instance member) {
 	}
 }
 
-// count adds an instance to the counts, or removes it if step is -1.
 func (g *Gate) count(object types.NamespacedName, instance member, step int) {
 	if instance.place == Failed && instance.unproven {
 		return

@@ -1,3 +1,8 @@
+// Package fleet limits how many instances roll at a time after an operator upgrade changes them,
+// and shares the slots between namespaces. Each reconcile determines the place of its instance from
+// the cluster and reports it to the Gate, which counts the instances. The Gate stores nothing else,
+// so after a restart it admits no instance until each object was reconciled once. For the reasons,
+// see docs/adr/0030-fleet-rollout.md and docs/adr/0042-fleet-rollout-fairness.md.
 package fleet
 
 import (
@@ -13,6 +18,81 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
+// Place is the place of an instance in the fleet rollout.
+type Place int
+
+// The places. A namespace starts its instances in the order of the waiting places.
+const (
+	// Unknown means that a reconcile did not determine the place.
+	Unknown Place = iota
+	// WaitingCanary waits, serves, and has the label of canaries.
+	WaitingCanary
+	// Waiting waits and serves.
+	Waiting
+	// WaitingUnready waits and did not serve before, so its failure shows nothing about the release.
+	WaitingUnready
+	// Rolling has started, holds a slot, and is not Ready yet.
+	Rolling
+	// Overdue has held its slot for SlotTime, and lost it. Only the Gate assigns this place.
+	Overdue
+	// Failed has started, and its rollout fails or was rolled back.
+	Failed
+	// Outside takes no part. The instance already has the release's change, or its user has
+	// changed, paused, or broken it.
+	Outside
+
+	// rollingCanary and failedCanary count the canaries among Rolling and Failed again.
+	rollingCanary
+	failedCanary
+	places
+)
+
+// Waits reports whether an instance in this place waits for a slot.
+func (p Place) Waits() bool { return p >= WaitingCanary && p <= WaitingUnready }
+
+// Counts has the number of instances in each place, of one namespace or of all namespaces.
+type Counts [places]int
+
+func (c Counts) waiting() int { return c[WaitingCanary] + c[Waiting] + c[WaitingUnready] }
+
+func (c *Counts) add(instance member, step int) {
+	c[instance.place] += step
+	switch {
+	case !instance.canary:
+	case instance.place == Rolling:
+		c[rollingCanary] += step
+	case instance.place == Failed:
+		c[failedCanary] += step
+	}
+}
+
+func (c *Counts) plus(other Counts, step int) {
+	for place, number := range other {
+		c[place] += step * number
+	}
+}
+
+func (c Counts) stuck() bool { return c[Overdue]+c[Failed] > 0 }
+
+// next returns the place of the next instance to start, or Outside if there is none.
+func (c Counts) next() Place {
+	switch {
+	case c.stuck():
+		return Outside
+	case c[WaitingCanary] > 0:
+		return WaitingCanary
+	case c[rollingCanary] > 0:
+		return Outside
+	case c[Waiting] > 0:
+		return Waiting
+	case c[WaitingUnready] > 0:
+		return WaitingUnready
+	}
+	return Outside
+}
+
+func (c Counts) takesPart() bool { return c[Rolling] > 0 || !c.stuck() && c.waiting() > 0 }
+
 const (
 	// SlotTime is how long an instance can hold a slot, for any deadline of its spec. It is longer
 	// than the default deadline of 10 minutes: an instance of a bad release must fail, and stop the
@@ -20,8 +100,7 @@ const (
 	SlotTime = 12 * time.Minute
 	// HoldTime is how long a single namespace can keep OLM from replacing the operator.
 	HoldTime = time.Hour
-	// DefaultFailureThreshold is the number of namespaces with failures that stops the rollout for
-	// all.
+	// DefaultFailureThreshold is the number of failing namespaces that stops all.
 	DefaultFailureThreshold = 2
 	// minSlots is the minimum number of slots for several namespaces. One slot cannot be shared.
 	minSlots = 2
@@ -114,13 +193,11 @@ const (
 	ReasonIdle    = "Idle"
 	ReasonRolling = "FleetRollout"
 	ReasonStopped = "FleetRolloutStopped"
-	// ReasonReleased (True) means that the last namespaces of the rollout have kept OLM from
-	// replacing the operator for HoldTime.
+	// ReasonReleased (True) means that the last namespaces have kept OLM waiting for HoldTime.
 	ReasonReleased = "FleetRolloutReleased"
 )
 
-// verdict is the status, the reason, and the message of the OperatorCondition. The zero value is
-// not reported.
+// verdict is what the OperatorCondition reports, unless it is zero.
 type verdict struct {
 	status          metav1.ConditionStatus
 	reason, message string

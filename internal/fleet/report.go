@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// reportEvery is the maximum time between two reports of a Reporter.
 const reportEvery = 5 * time.Second
 
 // Reporter lists the objects for a Gate when this process becomes the leader. Then it reports the
@@ -43,7 +42,6 @@ func (r *Reporter) Start(ctx context.Context) error {
 	}
 }
 
-// list lists the objects, until the Gate has seen all of them.
 func (r *Reporter) list(ctx context.Context) {
 	if !r.Gate.waits() {
 		return

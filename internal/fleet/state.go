@@ -9,35 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// degree is the degree of the B-trees.
 const degree = 32
 
 // State is the state of a fleet rollout. Its sums and orders follow each instance that
 // moves, so that a decision visits only the namespace that it returns, and CanaryNamespaces.
 type State struct {
-	// All is the number of instances with replicas. Unseen is the number of objects that were not
-	// reconciled since this process started.
+	// All counts instances with replicas. Unseen counts objects that were not reconciled yet.
 	All, Unseen int
-	// Namespaces has the namespaces with instances in a place other than Outside. Only set changes
-	// it.
+	// Namespaces has the namespaces with instances that are not Outside. Only set changes it.
 	Namespaces map[string]Counts
 	// Sum is the sum of the counts of all namespaces.
 	Sum Counts
 
-	// parts, going, and failing are the numbers of namespaces that take part, that are not stuck,
-	// and that have failures.
+	// parts, going, and failing count the namespaces that take part, are not stuck, and fail.
 	parts, going, failing int
 	// rolling has the namespaces that hold slots, and ready has those that can start an instance.
 	rolling, ready *btree.BTreeG[load]
 }
 
-// load is the number of slots that a namespace holds.
 type load struct {
 	rolling   int
 	namespace string
 }
 
-// before orders namespaces by the slots that they hold, and then by name.
 func (l load) before(other load) bool {
 	return cmp.Or(cmp.Compare(l.rolling, other.rolling), strings.Compare(l.namespace, other.namespace)) < 0
 }
@@ -49,7 +43,6 @@ func newState() State {
 	}
 }
 
-// set changes the counts of a namespace.
 func (s *State) set(namespace string, counts Counts) {
 	if before, found := s.Namespaces[namespace]; found {
 		s.index(namespace, before, -1)
@@ -61,7 +54,6 @@ func (s *State) set(namespace string, counts Counts) {
 	}
 }
 
-// index adds a namespace to the sums and orders, or removes it if step is -1.
 func (s *State) index(namespace string, counts Counts, step int) {
 	s.Sum.plus(counts, step)
 	if counts.takesPart() {
@@ -91,7 +83,6 @@ func (s *State) held(limit int) int {
 	return min(most.rolling, limit) + s.Sum[Rolling] - most.rolling
 }
 
-// put adds a key to a tree, or deletes it if step is -1.
 func put[K any](tree *btree.BTreeG[K], key K, step int) {
 	if step < 0 {
 		tree.Delete(key)
@@ -103,7 +94,6 @@ func put[K any](tree *btree.BTreeG[K], key K, step int) {
 // order has the instances whose places count.
 type order struct{ *btree.BTreeG[entry] }
 
-// entry is an instance in the order of places.
 type entry struct {
 	place Place
 	// since is when the instance started if it is Rolling, and zero otherwise.
@@ -111,14 +101,12 @@ type entry struct {
 	object types.NamespacedName
 }
 
-// before orders instances by place. Instances that hold slots are in the order of their starts, and
-// others in the order of their names.
+// before orders instances by place, with a slot by start, and others by name.
 func (e entry) before(other entry) bool {
 	return cmp.Or(cmp.Compare(e.place, other.place), e.since.Compare(other.since),
 		strings.Compare(e.object.Namespace, other.object.Namespace), strings.Compare(e.object.Name, other.object.Name)) < 0
 }
 
-// first returns the first instance of a namespace that waits in a place.
 func (o order) first(namespace string, place Place) (first types.NamespacedName, exists bool) {
 	o.AscendGreaterOrEqual(entry{place: place, object: types.NamespacedName{Namespace: namespace}}, func(e entry) bool {
 		if exists = e.place == place && e.object.Namespace == namespace; exists {
@@ -129,7 +117,6 @@ func (o order) first(namespace string, place Place) (first types.NamespacedName,
 	return first, exists
 }
 
-// failed returns some failed instances, at most one more than a message names.
 func (o order) failed() (objects []types.NamespacedName) {
 	o.AscendRange(entry{place: Failed}, entry{place: Failed + 1}, func(e entry) bool {
 		objects = append(objects, e.object)
@@ -138,7 +125,6 @@ func (o order) failed() (objects []types.NamespacedName) {
 	return objects
 }
 
-// expired returns the instances that have held their slots for SlotTime.
 func (o order) expired(now time.Time) (overdue []types.NamespacedName) {
 	o.AscendRange(entry{place: Rolling}, entry{place: Rolling + 1}, func(e entry) bool {
 		if now.Sub(e.since) < SlotTime {

@@ -3,16 +3,21 @@ package live
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // Observed is the part of the live state from which the status is computed.
@@ -49,8 +54,7 @@ func (s State) Observe(declared []client.Object) Observed {
 	return out
 }
 
-// related returns the given children that exist and belong to the object, each once. A child of a
-// kind that could not be read counts as existing.
+// related returns the given children that exist, each once. An unread kind counts as existing.
 func (s State) related(named []v1alpha2.RelatedObject) []v1alpha2.RelatedObject {
 	var out []v1alpha2.RelatedObject
 	for _, related := range named {
@@ -78,7 +82,6 @@ func (s State) Running() (operand.Running, error) {
 	return out, s.errorOf("ReplicaSet")
 }
 
-// ingressAddresses returns the addresses and host names of an Ingress that is not being deleted.
 func ingressAddresses(ingress *networkingv1.Ingress) []string {
 	var out []string
 	if ingress.DeletionTimestamp != nil {
@@ -104,4 +107,97 @@ func References(children []client.Object) []v1alpha2.RelatedObject {
 		out = append(out, v1alpha2.RelatedObject{APIVersion: apiVersion, Kind: kind, Name: child.GetName()})
 	}
 	return out
+}
+
+// Deployment returns the Deployment of the object, or nil if it does not exist.
+func (s State) Deployment() *appsv1.Deployment { return childOf[*appsv1.Deployment](s) }
+
+// Service returns the Service of the object, or an empty one if it does not exist.
+func (s State) Service() *corev1.Service {
+	return cmp.Or(childOf[*corev1.Service](s), &corev1.Service{})
+}
+
+// Owned returns the children of a kind that are not being deleted.
+func (s State) Owned(kind string) []client.Object {
+	return slices.DeleteFunc(slices.Clone(s.objects), func(child client.Object) bool {
+		return operand.KindOf(child) != kind || !s.owns(child)
+	})
+}
+
+// Bridges returns the EndpointSlices that the operator has written for the object's Service.
+func (s State) Bridges() ([]*discoveryv1.EndpointSlice, error) {
+	return allOf[*discoveryv1.EndpointSlice](s), s.errorOf("EndpointSlice")
+}
+
+// HasRevision reports whether a ControllerRevision of the object exists.
+func (s State) HasRevision(name string) (bool, error) {
+	exists := slices.ContainsFunc(allOf[*appsv1.ControllerRevision](s), func(revision *appsv1.ControllerRevision) bool {
+		return revision.Name == name
+	})
+	return exists, s.errorOf(revisionKind)
+}
+
+// Pods returns all Pods with the labels of the object.
+func (s State) Pods() []*corev1.Pod { return allOf[*corev1.Pod](s) }
+
+// ReplicaSets returns all ReplicaSets with the labels of the object.
+func (s State) ReplicaSets() ([]*appsv1.ReplicaSet, error) {
+	return allOf[*appsv1.ReplicaSet](s), s.errorOf("ReplicaSet")
+}
+
+// NewestReplicaSet has the Pods of the newest ReplicaSet of a Deployment.
+type NewestReplicaSet struct {
+	// Known reports whether the cache has the ReplicaSet.
+	Known bool
+	// Began is the time of the first rollout of its Pod template.
+	Began time.Time
+	// Pods are the Pods of the ReplicaSet that are not being deleted.
+	Pods []*corev1.Pod
+}
+
+// NewestPods returns the newest ReplicaSet of the Deployment, which must exist, and its Pods.
+func (s State) NewestPods() (NewestReplicaSet, error) {
+	deployment := s.Deployment()
+	number := deployment.Annotations[wellknown.AnnotationRevision]
+	for _, set := range allOf[*appsv1.ReplicaSet](s) {
+		if metav1.IsControlledBy(set, deployment) && set.Annotations[wellknown.AnnotationRevision] == number {
+			pods := slices.DeleteFunc(s.remainingPods(), func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, set) })
+			return NewestReplicaSet{Known: true, Began: set.CreationTimestamp.Time, Pods: pods}, nil
+		}
+	}
+
+	return NewestReplicaSet{}, s.errorOf("ReplicaSet")
+}
+
+func (s State) remainingPods() []*corev1.Pod {
+	out := slices.DeleteFunc(s.Pods(), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (s State) ingress() *networkingv1.Ingress {
+	return cmp.Or(childOf[*networkingv1.Ingress](s), &networkingv1.Ingress{})
+}
+
+func (s State) httpRoute() *gatewayv1.HTTPRoute {
+	return cmp.Or(childOf[*gatewayv1.HTTPRoute](s), &gatewayv1.HTTPRoute{})
+}
+
+func childOf[T client.Object](s State) (none T) {
+	for _, child := range allOf[T](s) {
+		if child.GetName() == s.object.Name && metav1.IsControlledBy(child, s.object) {
+			return child
+		}
+	}
+	return none
+}
+
+func allOf[T client.Object](s State) []T {
+	var children []T
+	for _, object := range s.objects {
+		if child, ok := object.(T); ok {
+			children = append(children, child)
+		}
+	}
+	return children
 }

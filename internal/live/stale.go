@@ -14,9 +14,8 @@ import (
 )
 
 // Stale returns copies of the children that exist, belong to the object, and are neither declared
-// nor of an unrendered kind. A ConfigMap stays while a ReplicaSet mounts it, because its Pods may
-// still start. The ControllerRevision of the status stays, and all of them while the Deployment has
-// the form of a release before 0.8.0.
+// nor of an unrendered kind. A ConfigMap stays while a ReplicaSet mounts it, as its Pods may still
+// start. The ControllerRevision of the status stays, and all with a Deployment before 0.8.0.
 func (s State) Stale(declared []client.Object, unrendered []operand.OptionalKind) ([]client.Object, error) {
 	needed, kinds := sets.New[key](), sets.New[string]()
 	for _, child := range declared {
@@ -77,7 +76,6 @@ func (s State) isOnlyEntrance(kind string, declared sets.Set[string]) bool {
 
 const ingressKind = "Ingress"
 
-// isAccepted reports whether a Gateway has accepted the current HTTPRoute.
 func isAccepted(route *gatewayv1.HTTPRoute) bool {
 	return slices.ContainsFunc(route.Status.Parents, func(parent gatewayv1.RouteParentStatus) bool {
 		current := operand.CurrentConditions(route, parent.Conditions)

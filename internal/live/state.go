@@ -27,8 +27,7 @@ import (
 // State is the live state of an object. It does not change: With and Without return another one.
 type State struct {
 	object *v1alpha2.NginxOperator
-	// objects are the children and bridges, the ReplicaSets and Pods with the labels of the object,
-	// and others with the name of a child.
+	// objects are the children, bridges, ReplicaSets, and Pods, and others with a child's name.
 	objects []client.Object
 	// unread has the errors of the reads that failed, by kind.
 	unread map[string]error
@@ -91,7 +90,6 @@ func singleKinds() []string {
 	return append([]string{"Deployment", "Service"}, operand.DispensableKinds()...)
 }
 
-// errorOf returns the errors of the reads of some kinds.
 func (s State) errorOf(kinds ...string) error {
 	var errs []error
 	for _, kind := range kinds {
@@ -124,12 +122,10 @@ func (s State) Find(child client.Object) (found client.Object, known bool) {
 	return nil, wanted.name == s.object.Name && slices.Contains(singleKinds(), wanted.kind) && s.unread[wanted.kind] == nil
 }
 
-// owns reports whether a child belongs to the object, and is not being deleted.
 func (s State) owns(child client.Object) bool {
 	return metav1.IsControlledBy(child, s.object) && child.GetDeletionTimestamp().IsZero()
 }
 
-// key identifies a child of an object.
 type key struct{ kind, name string }
 
 func keyOf(child client.Object) key { return key{operand.KindOf(child), child.GetName()} }

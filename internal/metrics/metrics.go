@@ -87,15 +87,18 @@ func (Instances) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (i Instances) Collect(metrics chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value int, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+	}
+
 	instances, complete := i(context.Background())
 	if !complete {
-		// This replica is a standby, or its cache is not filled yet. An invalid metric would fail
-		// the whole scrape.
-		metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 0)
+		// An invalid metric would fail the whole scrape of a standby.
+		gauge(syncedDesc, 0)
 		return
 	}
 
-	metrics <- prometheus.MustNewConstMetric(syncedDesc, prometheus.GaugeValue, 1)
+	gauge(syncedDesc, 1)
 	unreadable, waiting, down := 0, 0, 0
 	blocked := map[string]int{}
 	counts := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
@@ -120,21 +123,20 @@ func (i Instances) Collect(metrics chan<- prometheus.Metric) {
 		}
 	}
 
-	metrics <- prometheus.MustNewConstMetric(unreadableDesc, prometheus.GaugeValue, float64(unreadable))
-	metrics <- prometheus.MustNewConstMetric(downDesc, prometheus.GaugeValue, float64(down))
-	metrics <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting))
+	gauge(unreadableDesc, unreadable)
+	gauge(downDesc, down)
+	gauge(waitingDesc, waiting)
 	for left, count := range certificates {
-		metrics <- prometheus.MustNewConstMetric(certificatesDesc, prometheus.GaugeValue, float64(count), left)
+		gauge(certificatesDesc, count, left)
 	}
 	for status, count := range counts {
-		metrics <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(count), string(status))
+		gauge(objectsDesc, count, string(status))
 	}
 	for _, reason := range cached.BlockingReasons() {
-		metrics <- prometheus.MustNewConstMetric(blockedDesc, prometheus.GaugeValue, float64(blocked[reason]), reason)
+		gauge(blockedDesc, blocked[reason], reason)
 	}
 }
 
-// leftOf returns the label of a certificate with this expiry.
 func leftOf(notAfter, now time.Time) string {
 	switch left := notAfter.Sub(now); {
 	case left <= 0:

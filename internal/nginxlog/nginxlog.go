@@ -10,8 +10,7 @@ import (
 // maxLine is the limit in bytes for a line. The line quotes the user's configuration.
 const maxLine = 512
 
-// linePrefix matches the start of a line of the error log. The time and the process differ from
-// crash to crash.
+// linePrefix has the time and the process, which differ from crash to crash.
 var linePrefix = regexp.MustCompile(`^(?:nginx: |\d{4}/\d{2}/\d{2} \d{2}:\d{2}:\d{2} )(\[\w+\]) (?:\d+#\d+: )?`)
 
 // TellingLine returns the line of a log that explains why nginx ended: the first line with [emerg],

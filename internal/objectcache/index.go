@@ -28,12 +28,10 @@ const (
 	maxPartReferences = 1 << 10
 )
 
-// References has functions that return the names of the objects that an NginxOperator or a
-// Deployment needs, by the names of indexes.
+// References has functions that return the names of needed objects, by the name of an index.
 type References map[string]func(client.Object) []string
 
-// addIndexers adds the indexes of a kind. They belong to the informer, because the FieldIndexer of
-// a manager would start the informer in a standby.
+// addIndexers adds no index of a manager, whose FieldIndexer would start a standby's informer.
 func (r References) addIndexers(indexers toolscache.Indexers, kind runtime.Object) {
 	if instance := instanceOf(kind); instance != nil {
 		indexers[fieldPrefix+cached.InstanceIndex] = indexer(func(object client.Object) []string {
@@ -56,10 +54,8 @@ func (r References) addIndexers(indexers toolscache.Indexers, kind runtime.Objec
 	}
 }
 
-// partReferences returns the annotation of a part with the references of an index.
 func partReferences(index string) string { return cached.AnnotationPart + "-" + index }
 
-// indexer returns an index function whose values have the namespace of the object.
 func indexer(values func(client.Object) []string) toolscache.IndexFunc {
 	return func(in any) ([]string, error) {
 		object, ok := in.(client.Object)
@@ -75,7 +71,6 @@ func indexer(values func(client.Object) []string) toolscache.IndexFunc {
 	}
 }
 
-// size returns the memory in bytes that the index values of an object take.
 func (r References) size(object client.Object) int {
 	size := 0
 	for _, names := range r {
@@ -92,7 +87,6 @@ func sizeOfIndex(names []string) int {
 	return size
 }
 
-// keepIn adds the references of an object to its part.
 func (r References) keepIn(part, object client.Object) {
 	annotations := part.GetAnnotations()
 	for index, names := range r {
@@ -107,8 +101,7 @@ func (r References) keepIn(part, object client.Object) {
 	}
 }
 
-// instanceOf returns the function that returns the name of the instance of an indexed kind's
-// object, or nil if the kind is not indexed.
+// instanceOf returns the index function of a kind, or nil if the kind is not indexed.
 func instanceOf(kind runtime.Object) func(metav1.Object) string {
 	switch kind.(type) {
 	case *appsv1.ControllerRevision, *corev1.ConfigMap, *policyv1.PodDisruptionBudget:
@@ -119,8 +112,7 @@ func instanceOf(kind runtime.Object) func(metav1.Object) string {
 	return nil
 }
 
-// labelledInstance returns the instance of a Pod or a ReplicaSet, from the labels that the Service
-// selects.
+// labelledInstance returns the instance whose Service selects a Pod or ReplicaSet.
 func labelledInstance(object metav1.Object) string {
 	instance := object.GetLabels()[wellknown.LabelInstance]
 	if !labels.SelectorFromSet(wellknown.Selector(instance)).Matches(labels.Set(object.GetLabels())) {

@@ -2,12 +2,14 @@ package objectcache
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/features"
 	"k8s.io/client-go/rest"
@@ -85,7 +87,6 @@ func (i *informer) SetTransform(transform toolscache.TransformFunc) error {
 	return i.SharedIndexInformer.SetTransform(transform)
 }
 
-// decode decodes an item of a list.
 func (i *informer) decode(raw []byte, isJSON bool) (runtime.Object, error) {
 	if i.kind == reflect.TypeFor[v1alpha2.NginxOperator]() {
 		return codec.ReadAlone(raw), nil
@@ -104,4 +105,65 @@ func (i *informer) decode(raw []byte, isJSON bool) (runtime.Object, error) {
 // denied. The store reports it only if it receives each list as a whole.
 func (i *informer) isSettled() bool {
 	return i.GetIndexer().LastStoreSyncResourceVersion() != "" || !features.FeatureGates().Enabled(features.AtomicFIFO)
+}
+
+// lenient is an NginxOperator whose decoding never fails (codec.ReadAlone).
+type lenient struct{ v1alpha2.NginxOperator }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *lenient) UnmarshalJSON(raw []byte) error {
+	l.NginxOperator = *codec.ReadAlone(raw)
+	return nil
+}
+
+// lenientClient decodes NginxOperators into lenient, and lists item by item.
+type lenientClient struct {
+	*rest.RESTClient
+	parameters runtime.ParameterCodec
+}
+
+func newLenientClient(cfg *rest.Config) (*lenientClient, error) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperator"), &lenient{})
+	scheme.AddKnownTypeWithName(v1alpha2.GroupVersion.WithKind("NginxOperatorList"), &v1alpha2.NginxOperatorList{})
+	metav1.AddToGroupVersion(scheme, v1alpha2.GroupVersion)
+
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion = "/apis", &v1alpha2.GroupVersion
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	cfg.Wrap(lists.Wrap)
+	client, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("failed to create the client that decodes NginxOperators one by one: %w", err)
+	}
+
+	return &lenientClient{client, runtime.NewParameterCodec(scheme)}, nil
+}
+
+func (c *lenientClient) listWatch(i *informer) *toolscache.ListWatch {
+	request := func(options *metav1.ListOptions) *rest.Request {
+		return c.Get().NamespaceIfScoped(i.namespace, i.namespace != "").Resource("nginxoperators").
+			VersionedParams(options, c.parameters)
+	}
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := &v1alpha2.NginxOperatorList{}
+			return list, request(&options).Do(ctx).Into(list)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch, options.AllowWatchBookmarks = true, true
+			events, err := request(&options).Watch(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+				// The object of an error is a Status.
+				if object, ok := event.Object.(*lenient); ok {
+					event.Object = &object.NginxOperator
+				}
+				return event, true
+			}), nil
+		},
+	}
 }

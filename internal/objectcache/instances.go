@@ -15,23 +15,20 @@ import (
 	"github.com/example/nginx-operator/pkg/access"
 )
 
-// Instances reads all NginxOperators of a leader's cache, of which some are only parts. A standby
-// has none. It is a runnable of the manager.
+// Instances reads all NginxOperators of a leader's cache, some as parts. A standby has none.
 type Instances struct {
 	objects     cache.Cache
 	permissions *access.Namespaces
 	synced      atomic.Bool
 }
 
-// NewInstances returns the NginxOperators of a cache. permissions is nil if all namespaces are
-// watched.
+// NewInstances returns the NginxOperators of a cache. permissions can be nil.
 func NewInstances(objects cache.Cache, permissions *access.Namespaces) *Instances {
 	return &Instances{objects: objects, permissions: permissions}
 }
 
-// Start implements manager.Runnable. The manager calls it after the election. It starts the informer
-// of the NginxOperators if no controller has started it yet, and waits until the cache has all
-// objects.
+// Start implements manager.Runnable. The manager calls it after the election. It starts the
+// informer, and waits until the cache has all objects.
 func (i *Instances) Start(ctx context.Context) error {
 	if _, err := i.objects.GetInformer(ctx, &v1alpha2.NginxOperator{}); err != nil {
 		return fmt.Errorf("failed to watch NginxOperators: %w", err)
@@ -40,8 +37,7 @@ func (i *Instances) Start(ctx context.Context) error {
 	return nil
 }
 
-// List returns all NginxOperators, and false if this replica's cache does not have them. The caller
-// must not change them.
+// List returns all NginxOperators, or false without them. The caller must not change them.
 func (i *Instances) List(ctx context.Context) ([]v1alpha2.NginxOperator, bool) {
 	if !i.synced.Load() {
 		return nil, false
@@ -65,9 +61,8 @@ func (i *Instances) Waiting() int {
 	return waiting
 }
 
-// Names returns the names of all NginxOperators. It omits the namespaces without permissions, whose
-// objects are not reconciled. Only a leader may call it. It returns an error if the context ends
-// before the cache has all objects.
+// Names returns the names of all NginxOperators except those in namespaces without permissions,
+// which are not reconciled. Only a leader may call it. It waits until the cache has all objects.
 func (i *Instances) Names(ctx context.Context) ([]types.NamespacedName, error) {
 	if err := i.Start(ctx); err != nil {
 		return nil, err

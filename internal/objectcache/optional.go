@@ -27,21 +27,18 @@ import (
 	"github.com/example/nginx-operator/pkg/manager"
 )
 
-// optionalKinds are the kinds of children that not every cluster serves.
 var optionalKinds = []schema.GroupVersionKind{
 	schema.GroupVersion(gatewayv1.GroupVersion).WithKind("HTTPRoute"),
 	monitoringv1.SchemeGroupVersion.WithKind(monitoringv1.PodMonitorsKind),
 	monitoringv1.SchemeGroupVersion.WithKind(monitoringv1.PrometheusRuleKind),
 }
 
-// crdOf returns the name of the CustomResourceDefinition of an optional kind.
 func crdOf(kind schema.GroupVersionKind) string {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	return plural.GroupResource().String()
 }
 
-// WithOptionalKinds returns a mapper that knows the optional kinds without a request: a cache cannot
-// be configured for an unknown kind.
+// WithOptionalKinds returns a mapper for a cache, which cannot have an unknown kind.
 func WithOptionalKinds(others meta.RESTMapper) meta.RESTMapper {
 	known := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range optionalKinds {
@@ -60,8 +57,7 @@ func NewMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, erro
 // API server serves. If that changes later, it ends the process, and the next leader looks again.
 // For the reasons, see docs/adr/0059-optional-kinds-at-the-election.md.
 type OptionalKinds struct {
-	// Settle is the time without events after which a change of the CustomResourceDefinitions
-	// counts.
+	// Settle is the time without events after which a change counts.
 	Settle time.Duration
 	// MinTerm is the minimum time from the election to the end of the process. With two replicas
 	// and five minutes, each container runs for ten minutes, after which a kubelet resets its
@@ -86,8 +82,7 @@ func NewOptionalKinds(mgr ctrl.Manager, setup Setup) (*OptionalKinds, error) {
 	return &OptionalKinds{Settle: 10 * time.Second, MinTerm: 5 * time.Minute, mgr: mgr, metadata: watcher, setup: setup}, nil
 }
 
-// Start implements manager.Runnable. It returns manager.ErrRestart if the served kinds have
-// changed.
+// Start implements manager.Runnable. It returns manager.ErrRestart if the kinds have changed.
 func (o *OptionalKinds) Start(ctx context.Context) error {
 	earliest := time.Now().Add(o.MinTerm)
 	missing, err := o.missing(ctx)
@@ -126,7 +121,6 @@ func (o *OptionalKinds) Start(ctx context.Context) error {
 	}
 }
 
-// watch returns a channel that receives after each change of a CustomResourceDefinition.
 func (o *OptionalKinds) watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	wake := func(any) {
@@ -148,7 +142,6 @@ func (o *OptionalKinds) watch(ctx context.Context) <-chan struct{} {
 	return changed
 }
 
-// missing returns the reason for each optional kind that is not served.
 func (o *OptionalKinds) missing(ctx context.Context) (map[string]string, error) {
 	missing := map[string]string{}
 	for _, kind := range optionalKinds {
@@ -169,8 +162,7 @@ func problemOf(crds []apiextensionsv1.CustomResourceDefinition, name, version st
 	serves := func(of apiextensionsv1.CustomResourceDefinitionVersion) bool { return of.Name == version && of.Served }
 	switch {
 	case len(crds) == 0, !crds[0].DeletionTimestamp.IsZero(), !apihelpers.IsCRDConditionTrue(&crds[0], apiextensionsv1.Established):
-		// An installation and a deletion pass through all three cases, and every message changes the
-		// status of every user.
+		// Each change of the message would write the status of every user, so all three share it.
 		return fmt.Sprintf("CustomResourceDefinition %q does not exist, is not established, or is being deleted", name)
 	case !slices.ContainsFunc(crds[0].Spec.Versions, serves):
 		return fmt.Sprintf("CustomResourceDefinition %q does not serve version %s", name, version)

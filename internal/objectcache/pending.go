@@ -15,7 +15,6 @@ func (p *pendingManager) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-// start adds the runnables to the manager.
 func (p *pendingManager) start() error {
 	for _, runnable := range p.runnables {
 		if err := p.Manager.Add(runnable); err != nil {

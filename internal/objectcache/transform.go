@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"reflect"
 	"strings"
 	"unique"
 
@@ -10,12 +11,14 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
 )
@@ -28,9 +31,12 @@ func slim(in any) (any, error) {
 	case *v1alpha2.NginxOperator:
 		slimNginxOperator(object)
 	case *apiextensionsv1.CustomResourceDefinition:
-		slimCRD(object)
+		// Readers only watch for changes, and read the CRD from the API server.
+		*object = apiextensionsv1.CustomResourceDefinition{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+		object.ManagedFields, object.Annotations = nil, nil
 	case *appsv1.ControllerRevision:
-		slimControllerRevision(object)
+		slimChild(object)
+		object.Data = runtime.RawExtension{}
 	case *appsv1.Deployment:
 		slimDeployment(object)
 	case *appsv1.ReplicaSet:
@@ -46,7 +52,10 @@ func slim(in any) (any, error) {
 	case *networkingv1.Ingress:
 		slimIngress(object)
 	case client.Object:
-		slimOther(object)
+		slimChild(object) // and no other field
+		identity := *metaOf(object)
+		reflect.ValueOf(object).Elem().SetZero()
+		*metaOf(object) = identity
 	}
 	return in, nil
 }
@@ -74,8 +83,7 @@ var selectors = []string{
 	wellknown.LabelName, wellknown.LabelInstance, wellknown.LabelManagedBy, appsv1.DefaultDeploymentUniqueLabelKey,
 }
 
-// pick returns the entries with these keys whose values have no more bytes than the limit, or nil if
-// there are none.
+// pick returns the entries with these keys whose values are within the limit, or nil.
 func pick(from map[string]string, limit int, keys ...string) map[string]string {
 	var picked map[string]string
 	for _, key := range keys {
@@ -107,7 +115,6 @@ func slimChild(child client.Object) {
 	*meta = identity
 }
 
-// identityOf returns the metadata that identify the object.
 func identityOf(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, OwnerReferences: controllerOf(meta),
@@ -116,8 +123,7 @@ func identityOf(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// controllerOf returns the owner reference of the controller of an object. It ignores a reference
-// with a field that is longer than in any valid reference.
+// controllerOf returns the controller, unless a field is longer than any valid one.
 func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(meta)
 	if owner == nil || max(len(owner.APIVersion), len(owner.Kind), len(owner.Name)) > maxName || len(owner.UID) > maxUID {
@@ -133,7 +139,6 @@ func controllerOf(meta *metav1.ObjectMeta) []metav1.OwnerReference {
 // isController is one value for all children, because the cache retains it.
 var isController = ptr.To(true)
 
-// isOurs reports whether the controller is an NginxOperator, of any version.
 func isOurs(owners []metav1.OwnerReference) bool {
 	if len(owners) == 0 {
 		return false
@@ -148,5 +153,24 @@ func cut(limit int, texts ...*string) {
 		if len(*text) > limit {
 			*text = strings.Clone(strings.ToValidUTF8((*text)[:limit], ""))
 		}
+	}
+}
+
+// slimNginxOperator keeps the fields that a reconcile reads: the spec, the status, the identity of
+// the object, whether it was readable as a whole, and whether it is a canary. A single annotation,
+// for example the one that kubectl apply sets, can be as large as all of these fields.
+func slimNginxOperator(object *v1alpha2.NginxOperator) {
+	why, isUnreadable := codec.Unreadable(object)
+	_, hasUnreadable := object.Annotations[wellknown.AnnotationV1alpha2Unreadable]
+	isCanary := wellknown.IsCanary(object.Labels)
+	object.ManagedFields, object.Annotations, object.Labels, object.OwnerReferences, object.Finalizers = nil, nil, nil, nil, nil
+	if isUnreadable {
+		codec.MarkUnreadable(object, why)
+	}
+	if hasUnreadable {
+		metav1.SetMetaDataAnnotation(&object.ObjectMeta, wellknown.AnnotationV1alpha2Unreadable, "")
+	}
+	if isCanary {
+		object.Labels = map[string]string{wellknown.LabelCanary: "true"}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/ratchet"
 	"github.com/example/nginx-operator/pkg/bounds"
 )
 
@@ -28,8 +29,7 @@ func Hits(target v1alpha2.PatchTarget, child client.Object) bool {
 
 func kindOf(child client.Object) string { return child.GetObjectKind().GroupVersionKind().Kind }
 
-// Apply returns the children with the patches applied in their order, or the errors. It does not
-// change the given children.
+// Apply returns the children with the patches in their order, or errors. It changes no argument.
 func Apply(patches []v1alpha2.Patch, children []client.Object, path *field.Path) ([]client.Object, field.ErrorList) {
 	all, errs := parse(patches, path)
 	if len(errs) > 0 {
@@ -49,13 +49,11 @@ func Apply(patches []v1alpha2.Patch, children []client.Object, path *field.Path)
 	return patched, nil
 }
 
-// hitting returns the patches that target a child.
 func hitting(all []parsed, child client.Object) []parsed {
 	return slices.DeleteFunc(slices.Clone(all), func(p parsed) bool { return !Hits(p.target, child) })
 }
 
-// applyAll applies all patches of a child together, which is much cheaper than one at a time. If
-// that fails, it finds the patch that caused the error.
+// applyAll applies all patches of a child together, which is cheaper, unless one fails.
 func applyAll(hits []parsed, child client.Object, path *field.Path) (client.Object, field.ErrorList) {
 	if len(hits) == 0 {
 		return child, nil
@@ -84,8 +82,7 @@ func applyAll(hits []parsed, child client.Object, path *field.Path) (client.Obje
 	return nil, errs
 }
 
-// apply returns the patched child, or the messages for the forbidden changes. If kustomize panics,
-// the patch is rejected.
+// apply returns the patched child, or messages, also if kustomize panics.
 func apply(patches []parsed, child client.Object) (patched client.Object, faults []string) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -143,7 +140,6 @@ func notApplied(patches []parsed, child client.Object, cause any) string {
 	return "kustomize cannot apply the patch: " + reason
 }
 
-// merge applies patches with kustomize and returns the result as JSON.
 func merge(patches []parsed, child map[string]any) ([]byte, error) {
 	node, err := kyaml.FromMap(child)
 	if err != nil {
@@ -175,8 +171,7 @@ func (p parsed) filter() (kio.Filter, error) {
 	return patchstrategicmerge.Filter{Patch: patch}, err
 }
 
-// decode reads a patched child into an object of its kind. A field that the kind does not have is
-// an error.
+// decode reads a patched child. A field that its kind does not have is an error.
 func decode(raw []byte, into client.Object) error {
 	fields, err := bounds.Read(raw)
 	if err != nil {
@@ -191,4 +186,86 @@ func decode(raw []byte, into client.Object) error {
 		err = runtime.NewStrictDecodingError(faults)
 	}
 	return err
+}
+
+// change is a new value of a ratcheted field, or a new element of a ratcheted list.
+type change struct{ kind, field, instead, value string }
+
+// Refused returns the changes that are refused in new patches, but allowed in stored ones. It
+// returns nothing if the patches cannot be applied, because Apply reports that.
+func Refused(patches []v1alpha2.Patch, children []client.Object, path *field.Path) []ratchet.Refusal {
+	all, errs := parse(patches, path)
+	if len(errs) > 0 {
+		return nil
+	}
+
+	var refusals []ratchet.Refusal
+	for _, child := range children {
+		hits := hitting(all, child)
+		for _, made := range changesOf(hits, child) {
+			refusals = append(refusals, ratchet.Refusal{
+				Err: invalid(path, culprit(hits, child, made).index,
+					fmt.Sprintf("%s: a patch cannot change %s; %s", made.kind, made.field, made.instead)),
+				Value: made.kind + "\x00" + made.field + "\x00" + made.value,
+			})
+		}
+	}
+
+	return refusals
+}
+
+func culprit(hits []parsed, child client.Object, made change) parsed {
+	last := len(hits) - 1
+	for at := range last {
+		if slices.Contains(changesOf(hits[:at+1], child), made) {
+			return hits[at]
+		}
+	}
+	return hits[last]
+}
+
+func changesOf(hits []parsed, child client.Object) []change {
+	fields := kinds[kindOf(child)].ratcheted
+	if len(hits) == 0 || len(fields) == 0 {
+		return nil
+	}
+
+	patched, faults := apply(hits, child)
+	if len(faults) > 0 {
+		return nil
+	}
+
+	before, errBefore := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+	after, errAfter := runtime.DefaultUnstructuredConverter.ToUnstructured(patched)
+	if errBefore != nil || errAfter != nil {
+		return nil
+	}
+
+	var changes []change
+	for _, own := range fields {
+		for _, value := range newValues(get(before, own.field), get(after, own.field)) {
+			// The status stores hashes of the values, so their form must not change.
+			raw, err := json.Marshal(value)
+			if err != nil {
+				raw = fmt.Append(nil, value)
+			}
+			if made := (change{kindOf(child), own.field, own.instead, string(raw)}); !slices.Contains(changes, made) {
+				changes = append(changes, made)
+			}
+		}
+	}
+
+	return changes
+}
+
+// newValues returns the new elements of a list, or another value if it differs.
+func newValues(before, after any) []any {
+	_, isList := after.([]any)
+	switch {
+	case isList:
+		return missing(before, after)
+	case reflect.DeepEqual(before, after):
+		return nil
+	}
+	return []any{after}
 }

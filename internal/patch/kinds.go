@@ -26,7 +26,6 @@ type kind struct {
 	ratcheted []kept
 }
 
-// kept is a restricted field, and the remedy that the message gives.
 type kept struct{ field, instead string }
 
 const (
@@ -101,7 +100,6 @@ var kinds = map[string]kind{
 	},
 }
 
-// keptOfNginx are the fields of the nginx container that a patch cannot change.
 var keptOfNginx = []kept{
 	{"image", "set spec.image of the NginxOperator"},
 	{"command", removeIt},

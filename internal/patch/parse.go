@@ -34,7 +34,6 @@ const (
 	maxFaults   = 8   // messages for one patch
 )
 
-// parsed is a patch as JSON.
 type parsed struct {
 	index      int // in spec.patches
 	target     v1alpha2.PatchTarget
@@ -95,7 +94,6 @@ func invalid(path *field.Path, index int, message string) *field.Error {
 	return field.Invalid(path.Index(index).Child("patch"), field.OmitValueType{}, message)
 }
 
-// parseOne returns a patch as a JSON object or list, and the number of its values.
 func parseOne(text string) (raw []byte, values int, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // the YAML parser panicked
@@ -157,8 +155,7 @@ func plain(text string) (values int, err error) {
 	return values, plainNode(root, 0, root.Kind == kyaml.SequenceNode, &values)
 }
 
-// plainNode counts values, but not the keys of maps. It allows a list of operations to be longer
-// than other lists.
+// plainNode counts values without keys. A list of operations can be longer than others.
 func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error {
 	*values++
 	switch {
@@ -184,8 +181,7 @@ func plainNode(node *kyaml.Node, depth int, operations bool, values *int) error 
 	return nil
 }
 
-// supported are the operations of a JSON patch, without copy: each copy could double the size of a
-// child.
+// supported are the operations of JSON patches. Each copy could double the size of a child.
 var supported = []string{"add", "move", "remove", "replace", "test"}
 
 // checkOperations rejects invalid operations. kustomize reports an invalid value of the others.

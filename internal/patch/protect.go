@@ -6,22 +6,23 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// reservedAnnotations are prefixes of annotations that controllers and kubectl write to patched
-// objects.
+// reservedAnnotations are prefixes of what controllers and kubectl write.
 var reservedAnnotations = []string{"deployment.kubernetes.io/", "kubectl.kubernetes.io/last-applied-configuration"}
 
-// changed returns a message for each forbidden change of a patch to a child.
 func (k kind) changed(before, after map[string]any) []string {
 	var faults []string
 	fault := func(field, instead string) {
@@ -54,7 +55,6 @@ func (k kind) changed(before, after map[string]any) []string {
 	return faults
 }
 
-// keysOf returns the keys of both maps, sorted.
 func keysOf(before, after map[string]any) []string {
 	return sets.List(sets.KeySet(before).Union(sets.KeySet(after)))
 }
@@ -69,7 +69,6 @@ func get(object map[string]any, at string) any {
 	return value
 }
 
-// missing returns the elements of another list that a list does not have.
 func missing(list, elements any) []any {
 	existing, _ := list.([]any)
 	wanted, _ := elements.([]any)
@@ -122,8 +121,7 @@ func tidy(before, after client.Object) []string {
 
 	is, into := &was.Spec.Template.Spec, &after.(*appsv1.Deployment).Spec.Template.Spec
 
-	// The API server copies each of the two fields to the other. If only one were set, removing it
-	// later would have no effect.
+	// The API server copies each of the two fields to the other, so a removal needs both.
 	into.DeprecatedServiceAccount = into.ServiceAccountName
 
 	foremost(into.Containers, is.Containers, func(c *corev1.Container) string { return c.Name })
@@ -141,7 +139,6 @@ func tidy(before, after client.Object) []string {
 	)
 }
 
-// foremost moves the elements that own also has to the beginning of the list, in the order of own.
 func foremost[T any](list, own []T, name func(*T) string) {
 	place := func(element *T) int {
 		if at := slices.IndexFunc(own, func(mine T) bool { return name(&mine) == name(element) }); at >= 0 {
@@ -166,8 +163,7 @@ func changedContainer(before, after *corev1.Container) []string {
 	return faults
 }
 
-// changedMounts returns a message for each of the operator's mounts that was changed, and for each
-// other mount that hides one or is inside of a read-only one.
+// changedMounts returns the changed mounts of the operator, and those that hide one.
 func changedMounts(before, after []corev1.VolumeMount) []string {
 	var faults []string
 	for i := range before {
@@ -188,14 +184,12 @@ func changedMounts(before, after []corev1.VolumeMount) []string {
 	return faults
 }
 
-// within reports whether a path is the directory or is below it.
 func within(inner, directory string) bool {
 	inner, directory = path.Clean("/"+inner), path.Clean("/"+directory)
 	return inner == directory || directory == "/" || strings.HasPrefix(inner, directory+"/")
 }
 
-// takenPorts returns a message for each port of nginx that another container declares. The Service
-// references ports by name, and the NetworkPolicy by number.
+// takenPorts returns the ports of others that the Service or NetworkPolicy would reference.
 func takenPorts(own []corev1.ContainerPort, others []corev1.Container) []string {
 	var faults []string
 	for i := range others {
@@ -206,6 +200,41 @@ func takenPorts(own []corev1.ContainerPort, others []corev1.Container) []string 
 				faults = append(faults, fmt.Sprintf("containerPort %d of the container %s has the name or the number of a port of "+
 					"the container nginx; choose another name and number", port.ContainerPort, others[i].Name))
 			}
+		}
+	}
+
+	return faults
+}
+
+var standard = sync.OnceValues(func() (policy.Evaluator, error) { return policy.NewEvaluator(policy.DefaultChecks(), nil) })
+
+// lessSecure returns the rules of the Pod Security Standard "restricted" that a patched Pod
+// violates and the original Pod does not, in the words of the API server. No namespace can enforce
+// a stricter level, so a Pod that violates none of them is admitted everywhere.
+func lessSecure(before, after client.Object) []string {
+	was, isDeployment := before.(*appsv1.Deployment)
+	if !isDeployment {
+		return nil
+	}
+
+	evaluator, err := standard()
+	if err != nil {
+		return []string{"failed to create the checks of Pod Security: " + err.Error()}
+	}
+
+	evaluate := func(deployment *appsv1.Deployment) []policy.CheckResult {
+		template := deployment.Spec.Template
+		// The effect of these fields depends on the version of the API server and its nodes.
+		template.Spec.HostUsers, template.Spec.OS = nil, nil
+		level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+		return evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)
+	}
+
+	original, patched := evaluate(was), evaluate(after.(*appsv1.Deployment))
+	var faults []string
+	for i, check := range patched {
+		if !check.Allowed && (i >= len(original) || original[i].Allowed) {
+			faults = append(faults, fmt.Sprintf("violates PodSecurity \"restricted:latest\": %s (%s)", check.ForbiddenReason, check.ForbiddenDetail))
 		}
 	}
 

@@ -15,12 +15,10 @@ import (
 	"github.com/example/nginx-operator/pkg/bounds"
 )
 
-// maxMerged is the maximum length of a list that pkg/apply merges by element. It replaces
-// longer lists as a whole.
+// maxMerged is the length above which pkg/apply replaces a list as a whole.
 const maxMerged = 128
 
-// atomicLists are lists that pkg/apply compares and writes as a whole, although Kubernetes
-// defines a merge key for them.
+// atomicLists have a merge key, but pkg/apply compares and writes them as a whole.
 var atomicLists = []string{"topologySpreadConstraints"}
 
 // directives are the values of $patch in a strategic merge patch.
@@ -75,8 +73,7 @@ func readable(in reflect.Type, value any, at string) error {
 	return nil
 }
 
-// typeOf returns the field of a type with a JSON name. For a map, it returns the type of the values
-// for every name.
+// typeOf returns the field with a JSON name, or the type of the values of a map.
 func typeOf(in reflect.Type, name string) (reflect.StructField, bool) {
 	if in.Kind() == reflect.Map {
 		return reflect.StructField{Type: in.Elem()}, true
@@ -124,9 +121,8 @@ func elementsDiffer(list []any, in reflect.StructField, at string) error {
 	return nil
 }
 
-// misplaced returns the path of the first value in a strategic merge patch that has another kind of
-// value than its Go type, or of the first directive that kustomize does not know. It is "" if there
-// is none.
+// misplaced returns the path of the first value of a strategic merge patch that its Go type cannot
+// have, or of the first directive that kustomize does not know, or "".
 func misplaced(in reflect.Type, value any, at string) string {
 	for in.Kind() == reflect.Pointer {
 		in = in.Elem()

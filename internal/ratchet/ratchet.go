@@ -17,11 +17,9 @@ type Refusal struct {
 	Value string
 }
 
-// index is the index of an element in the path of a field.
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
-// Key returns the identity of a refusal. It has no index: an element that moves in its list is not
-// new.
+// Key identifies a refusal without its index: an element that moves in its list is not new.
 func (r Refusal) Key() string {
 	return index.ReplaceAllString(r.Err.Field, "[]") + "\x00" + string(r.Err.Type) + "\x00" + r.Value
 }

@@ -9,8 +9,7 @@ const (
 	// AfterVerdict is the interval of retries of a spec that the API server refuses as invalid.
 	// Only another version of the API server may accept it.
 	AfterVerdict = 10 * time.Minute
-	// UntilObserved is the interval of retries until the cache has the newest ReplicaSet of a
-	// rollout.
+	// UntilObserved is the interval until the cache has the newest ReplicaSet.
 	UntilObserved = time.Second
 	// Soon is the delay of a reconcile that depends on the last write.
 	Soon = time.Millisecond

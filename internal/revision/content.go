@@ -6,17 +6,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/cached"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
 )
 
-// rendered has the data of the ConfigMaps of a spec.
 type rendered struct {
 	object *v1alpha2.NginxOperator
 	in     operand.Inputs
@@ -65,8 +69,7 @@ func (c *rendered) Fill(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// Holds implements apply.Content. It compares all data, because a client can compute other data
-// with the 40-bit hash in the name.
+// Holds implements apply.Content. A client can find other data with the 40-bit hash in the name.
 func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, error) {
 	stored, ok := live.(*corev1.ConfigMap)
 	if !ok {
@@ -79,8 +82,7 @@ func (c *rendered) Holds(ctx context.Context, child, live client.Object) (bool, 
 		maps.EqualFunc(want.BinaryData, stored.BinaryData, bytes.Equal), err
 }
 
-// digests has the SHA-256 hash of the data of each ConfigMap of a stored declaration, by name. spec
-// renders some of them, or is nil.
+// digests has the SHA-256 hash of each stored ConfigMap, by name. spec can be nil.
 type digests struct {
 	of   map[string]string
 	spec *Declaration
@@ -124,11 +126,124 @@ func (d digests) Holds(_ context.Context, child, live client.Object) (bool, erro
 	return !known || ptr.Deref(stored.Immutable, false) && digest == want, err
 }
 
-// digestOf returns the SHA-256 hash of the data of a ConfigMap.
 func digestOf(configMap *corev1.ConfigMap) (string, error) {
 	raw, err := json.Marshal([]any{configMap.Data, configMap.BinaryData})
 	if err != nil {
 		return "", fmt.Errorf("failed to encode ConfigMap %q: %w", configMap.Name, err)
 	}
 	return hashOf(raw), nil
+}
+
+// InEffect returns the ControllerRevision that stores the children in effect, and its reference for
+// the status: the Pods of the live Deployment and the live entrance, as they were declared last.
+// Stored pods, which can be nil, replace those of the live Deployment. It returns nil if the
+// Deployment has no last declaration. A Service that was deleted is that of spec, which can be nil:
+// what was declared last is lost with it, and while the change fails, nothing else brings one back.
+func (s Store) InEffect(
+	ctx context.Context, object *v1alpha2.NginxOperator, pods, spec *Declaration,
+) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {
+	data := stored{Digests: map[string]string{}, PatchedKinds: append([]string{}, object.Status.PatchedKinds...)}
+	var children []client.Object
+	if pods != nil {
+		children = slices.DeleteFunc(slices.Clone(pods.Children), operand.IsEntrance)
+		data.Change, data.Generation = pods.Change, pods.Generation
+		if from, ok := pods.Content.(digests); ok {
+			data.Digests = from.of
+		}
+
+		data.Spec = specOf(pods.Deployment())
+	} else {
+		var err error
+		if children, err = s.livePods(ctx, object, &data); children == nil || err != nil {
+			return nil, nil, err
+		}
+	}
+
+	entrance, err := s.liveChildren(ctx, object, operand.EntranceKinds()...)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if spec != nil && operand.ChildOf[*corev1.Service](entrance) == nil {
+		if service := operand.ChildOf[*corev1.Service](spec.Children); service != nil {
+			entrance = append(entrance, service)
+		}
+	}
+
+	raw, err := data.encode(append(children, entrance...))
+	if err != nil {
+		return nil, nil, err
+	}
+
+	name := string(raw)
+	if before := object.Status.StoredRevision; before != nil { // another client may have changed it
+		name += before.Name
+	}
+
+	revision := &appsv1.ControllerRevision{
+		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: object.Namespace, Name: object.Name + "-" + operand.ShortHash(name), Labels: wellknown.ChildLabels(object.Name, ""),
+		},
+		Revision: object.Generation,
+	}
+
+	revision.Data.Raw = raw
+	return revision, &v1alpha2.StoredRevision{Name: revision.Name, Hash: hashOf(raw), HasEntrance: true}, nil
+}
+
+// livePods returns what was declared last: the Deployment, its ConfigMaps, and the size.
+func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, data *stored) ([]client.Object, error) {
+	last, err := s.Last(ctx, object, nil)
+	if last == nil || err != nil {
+		return nil, err
+	}
+
+	deployment := last.Deployment()
+	data.Change, data.Spec = last.Change, specOf(deployment)
+	operand.MarkAgain(deployment, string(last.Change))
+	out := []client.Object{}
+	for _, name := range cached.MountedConfigMaps(&deployment.Spec.Template) {
+		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: name}}
+		whole, err := s.whole(ctx, object, configMap)
+		if err != nil {
+			return nil, err
+		}
+		if whole == nil {
+			continue // a user's ConfigMap, or one that is gone
+		}
+		if data.Digests[name], err = digestOf(whole.(*corev1.ConfigMap)); err != nil {
+			return nil, err
+		}
+		if declared := s.Applier.LastDeclared(whole); declared != nil {
+			out = append(out, declared)
+		}
+	}
+
+	size, err := s.liveChildren(ctx, object, "PodDisruptionBudget", "HorizontalPodAutoscaler")
+	return slices.Concat(out, []client.Object{deployment}, size), err
+}
+
+func (s Store) liveChildren(ctx context.Context, object *v1alpha2.NginxOperator, kinds ...string) ([]client.Object, error) {
+	var out []client.Object
+	for _, kind := range kinds {
+		for _, child := range s.Live.Owned(kind) {
+			declared, err := s.declared(ctx, object, child)
+			if err != nil {
+				return nil, err
+			}
+			if declared != nil {
+				out = append(out, declared)
+			}
+		}
+	}
+
+	return out, nil
+}
+
+func specOf(deployment *appsv1.Deployment) json.RawMessage {
+	if text := deployment.Annotations[wellknown.AnnotationSpec]; json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return nil
 }

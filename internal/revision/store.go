@@ -182,15 +182,13 @@ func (s Store) Good(ctx context.Context, object *v1alpha2.NginxOperator) (*Decla
 	return nil, err
 }
 
-// copied is a declaration of the Deployment that a ReplicaSet has, and the hash of its Pods.
 type copied struct {
 	deployment *appsv1.Deployment
 	pods       string
 	isNewest   bool
 }
 
-// copies returns the declarations of the Deployment that its ReplicaSets have: those with a ready
-// Pod first, then the newest.
+// copies returns the declarations in ReplicaSets: with a ready Pod first, then the newest.
 func (s Store) copies(ctx context.Context, object *v1alpha2.NginxOperator, deployment *appsv1.Deployment) ([]copied, error) {
 	list := &appsv1.ReplicaSetList{}
 	err := s.Applier.Reader.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))

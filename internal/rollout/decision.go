@@ -36,8 +36,7 @@ type State int
 const (
 	// StateCurrent means that the spec is applied.
 	StateCurrent State = iota
-	// StateUnusable means that the spec, or a referenced object, cannot be used. The Pods stay what
-	// was declared last.
+	// StateUnusable means that the spec cannot be used. The Pods stay what was declared last.
 	StateUnusable
 	// StateWaiting means that a new release renders another Pod template of the same spec, and that
 	// the object waits for a rollout slot. The Pods stay what was declared last.
@@ -55,11 +54,9 @@ type Decision struct {
 	Declared *revision.Declaration
 	// Apply is the declaration of the Pods, or nil if nothing is written.
 	Apply *revision.Declaration
-	// Entrance is the declaration of the entrance. If it is nil, the entrance is not known, and
-	// stays as it is.
+	// Entrance is the declaration of the entrance, or nil if it is not known, and stays.
 	Entrance *revision.Declaration
-	// Good is what is in effect while the user's part of the Pods of the spec is not that of the
-	// good Pods, or nil.
+	// Good is what is in effect until the user's part of the spec's Pods is good, or nil.
 	Good *revision.Declaration
 	// Store is what has to be stored before anything else is written, or nil.
 	Store *StoreRequest
@@ -153,7 +150,6 @@ func (r Decider) decide(ctx context.Context, object *v1alpha2.NginxOperator, dec
 	return r.withEntrance(ctx, object, Decision{Declared: declared, Apply: declared, Attempt: failed})
 }
 
-// canRollBack reports whether there are Pods to roll back to.
 func (r Decider) canRollBack(object *v1alpha2.NginxOperator) bool {
 	return object.Status.StoredRevision != nil || operand.IsMarkedAsBefore(r.Live.Deployment())
 }
@@ -183,7 +179,6 @@ func (r Decider) isProven(object *v1alpha2.NginxOperator, declared *revision.Dec
 		operand.IsMarkedAsBefore(r.Live.Deployment()) && declared.Change.SamePods(live)
 }
 
-// withEntrance completes a decision with the entrance, and with what has to be stored first.
 func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperator, d Decision) (Decision, error) {
 	live, good := r.changes(object, d.Declared)
 	stored, exists := object.Status.StoredRevision, r.Live.Deployment() != nil
@@ -222,8 +217,7 @@ func (r Decider) withEntrance(ctx context.Context, object *v1alpha2.NginxOperato
 	return d, err
 }
 
-// storeAgain returns the request to store what another client has deleted or changed, or nil if the
-// good Pods are lost, too, or the object is paused.
+// storeAgain requests to store what another client has deleted or changed, if it can.
 func (r Decider) storeAgain(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration,
 ) (*StoreRequest, error) {

@@ -59,7 +59,6 @@ func (r Decider) rolledBack(
 	return r.withSecrets(ctx, object, out)
 }
 
-// goodPods returns the Pods to which a failed change is rolled back, or nil if there are none.
 func (r Decider) goodPods(
 	ctx context.Context, object *v1alpha2.NginxOperator, declared *revision.Declaration, failed change.ID, stored *revision.Declaration,
 ) (*revision.Declaration, error) {
@@ -73,8 +72,7 @@ func (r Decider) goodPods(
 	return r.Store.Good(ctx, object)
 }
 
-// whileUnusable returns the decision for an object whose spec cannot be used. A change that failed
-// before stays failed.
+// whileUnusable is for a spec that cannot be used. A failed change stays failed.
 func (r Decider) whileUnusable(ctx context.Context, object *v1alpha2.NginxOperator, blockers []failure.Failure) (Decision, error) {
 	out := Decision{State: StateUnusable, Blockers: blockers}
 	if object.Spec.Paused {
@@ -129,8 +127,7 @@ func (r Decider) whileUnusable(ctx context.Context, object *v1alpha2.NginxOperat
 	return r.withSecrets(ctx, object, out)
 }
 
-// failedLast returns the revision that failed last, unless it is mended or the object does not roll
-// back.
+// failedLast returns the revision that failed last, unless it is mended.
 func (r Decider) failedLast(ctx context.Context, object *v1alpha2.NginxOperator) (*v1alpha2.FailedRevision, error) {
 	all := object.Status.FailedRevisions
 	if len(all) == 0 || !defaults.RolloutOf(&object.Spec).AutomaticRollback {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/change"
 	"github.com/example/nginx-operator/internal/defaults"
@@ -70,8 +73,7 @@ func (r Decider) Evaluate(
 	return failed, requeue.Soon, nil
 }
 
-// secretsHash returns a hash of the Secrets that the Pods of a declaration mount, or "" if there
-// are none.
+// secretsHash returns a hash of the mounted Secrets, or "" if there are none.
 func secretsHash(declared *revision.Declaration) string {
 	deployment := declared.Deployment()
 	if deployment == nil {
@@ -86,8 +88,7 @@ func secretsHash(declared *revision.Declaration) string {
 	return operand.ShortHash(text)
 }
 
-// reasonToRollBack returns the reason for a failed rollout: ReferenceNotFound if the kubelet
-// reports an object that is still missing.
+// reasonToRollBack is ReferenceNotFound if the kubelet's missing object is still missing.
 func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOperator, cause *failure.Failure) (string, error) {
 	missing, ok := health.MissingReference(cause.Message)
 	if !ok {
@@ -101,11 +102,9 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 	return v1alpha2.ReasonReferenceNotFound, nil
 }
 
-// maxTried is the limit in bytes for an image in a message.
 const maxTried = 256
 
-// differences describes the changes of a declaration since earlier images and an earlier
-// configuration.
+// differences describes the changes since earlier images and a configuration.
 func differences(declared *revision.Declaration, image, exporter, configHash string) string {
 	var news []string
 	if next := declared.Image(); next != image {
@@ -118,4 +117,65 @@ func differences(declared *revision.Declaration, image, exporter, configHash str
 		news = append(news, "configuration")
 	}
 	return cmp.Or(strings.Join(news, ", "), "Pod template")
+}
+
+// The cause of a failed rollout may pass, for example a quota. So a failed revision is attempted
+// again, unless nginx refuses its text.
+
+const (
+	// firstDelay is the delay of the second attempt. It doubles each time, up to maxDelay.
+	firstDelay = 2 * time.Minute
+	maxDelay   = time.Hour
+	// maxAttempts is the schema's limit of attempts in status.failedRevisions.
+	maxAttempts = 1_000_000
+)
+
+// failedAgain returns the status after a failure. before is that of an earlier attempt, or nil.
+func failedAgain(revision, reason, message string, final bool, before *v1alpha2.FailedRevision, now time.Time) *v1alpha2.FailedRevision {
+	failed := &v1alpha2.FailedRevision{
+		Revision: revision, Reason: reason, Message: failure.Truncate(message), Time: metav1.NewTime(now), Attempts: 1,
+	}
+	if before != nil {
+		failed.Attempts = min(nextAttempt(before), maxAttempts)
+	}
+	if !final {
+		failed.NextAttemptTime = ptr.To(metav1.NewTime(now.Add(delayAfter(failed.Attempts)).Truncate(time.Second)))
+	}
+	return failed
+}
+
+// nextAttempt counts from 2. Releases before 0.8.0 did not count their one attempt.
+func nextAttempt(failed *v1alpha2.FailedRevision) int32 { return max(failed.Attempts, 1) + 1 }
+
+func delayAfter(attempts int32) time.Duration {
+	delay := firstDelay
+	for range attempts - 1 {
+		if delay *= 2; delay >= maxDelay {
+			return maxDelay
+		}
+	}
+	return delay
+}
+
+// attempts reports whether a failed revision of an object is rolled out again: an attempt has
+// started or is due. Without Pods there is nothing to attempt.
+func attempts(object *v1alpha2.NginxOperator, failed *v1alpha2.FailedRevision, now time.Time) bool {
+	if failed.AttemptTime != nil {
+		return true
+	}
+	return failed.NextAttemptTime != nil && !now.Before(failed.NextAttemptTime.Time) &&
+		!object.Spec.Paused && defaults.Replicas(&object.Spec) > 0
+}
+
+// RolledBackMessage returns the message about a revision that was rolled back.
+func RolledBackMessage(failed *v1alpha2.FailedRevision) string {
+	if failed.NextAttemptTime == nil {
+		return failed.Message
+	}
+	return fmt.Sprintf("%s; attempt %d starts at %s", failed.Message, nextAttempt(failed), failed.NextAttemptTime.UTC().Format(time.RFC3339))
+}
+
+// AttemptMessage returns the message about a failed revision during its next attempt.
+func AttemptMessage(failed *v1alpha2.FailedRevision) string {
+	return fmt.Sprintf("%s; attempt %d is in progress", failed.Message, nextAttempt(failed))
 }

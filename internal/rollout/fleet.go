@@ -92,7 +92,6 @@ func failedBefore(status *v1alpha2.NginxOperatorStatus, id change.ID) *v1alpha2.
 	return nil
 }
 
-// groupOf returns the group in which an object waits.
 func groupOf(object *v1alpha2.NginxOperator, progress health.Progress) fleet.Place {
 	switch {
 	case !progress.Complete:
@@ -119,8 +118,7 @@ func (r Decider) EvaluateForFleet(
 	return fleet.Outside, err
 }
 
-// placeOf returns the place of an object. A rollout that has started is evaluated by the Pods of
-// its newest ReplicaSet.
+// placeOf returns the place of an object by the Pods of its newest ReplicaSet.
 func (r Decider) placeOf(
 	good *v1alpha2.GoodRevision, decided Decision, failed *v1alpha2.FailedRevision, refused *failure.Failure,
 ) (fleet.Place, error) {
@@ -161,7 +159,6 @@ func PlaceOfFailure(found *failure.Failure) fleet.Place {
 	return placeOfRolledBack(found.Reason)
 }
 
-// placeOfRolledBack returns the place of an object whose rollout was rolled back for a reason.
 func placeOfRolledBack(reason string) fleet.Place {
 	switch reason {
 	case v1alpha2.ReasonQuotaExceeded, v1alpha2.ReasonForbidden, v1alpha2.ReasonNameConflict, v1alpha2.ReasonNamespaceTerminating,

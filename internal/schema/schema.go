@@ -27,19 +27,16 @@ import (
 )
 
 const (
-	// maxErrors bounds the returned violations, without the error that there may be more. A list of
-	// thousands of invalid elements has as many violations.
+	// maxErrors bounds the violations. A list of thousands of invalid elements has as many.
 	maxErrors = 32
 	// maxValues bounds the evaluated values of a spec. Together with the schema's bounds on lists,
 	// it allows every valid spec. The time of the validator grows with the square of the number of
 	// violations.
 	maxValues = 4_096
-	// maxCost bounds the cost of the CEL rules for one spec, in CEL units. It is a tenth of the API
-	// server's limit.
+	// maxCost bounds the CEL rules of a spec, at a tenth of the API server's limit.
 	maxCost = celconfig.RuntimeCELCostBudget / 10
 )
 
-// compiled is the schema of a v1alpha2 spec, with what validates it.
 type compiled struct {
 	structural *structuralschema.Structural
 	types      validation.SchemaValidator
@@ -102,14 +99,12 @@ func Violations(spec map[string]any, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// incomplete returns the error of a spec whose other violations are unknown. It is an error of the
-// whole spec, so any change is a new value (package ratchet).
+// incomplete is an error of the whole spec, so any change is a new value (package ratchet).
 func incomplete(path *field.Path) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, "may have more errors; correct these first")
 }
 
-// tooMany returns an error if a list has more elements than the schema allows, or if the spec has
-// too many values. Otherwise it returns nil.
+// tooMany returns an error if a list or the spec has too many values, or nil.
 func tooMany(spec map[string]any, schema *structuralschema.Structural, path *field.Path) *field.Error {
 	values := 0
 	if err := longList(spec, schema, path, &values); err != nil {

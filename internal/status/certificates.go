@@ -80,8 +80,7 @@ func mountedCertificates(
 	return reported.Certificates, valid, again
 }
 
-// certificatesValid returns the condition at a time, and the delay until it may change. It returns
-// nil and 0 if there are no certificates.
+// certificatesValid returns the condition, or nil without certificates, and when it may change.
 func certificatesValid(certificates []operand.Certificate, now time.Time) (found *metav1.Condition, again time.Duration) {
 	if len(certificates) == 0 {
 		return nil, 0

@@ -57,7 +57,6 @@ func conditions(object *v1alpha2.NginxOperator, state live.Observed, result Outc
 	return out
 }
 
-// operandConditions returns Ready, Progressing, and Degraded of an object whose spec is applied.
 func operandConditions(state live.Observed) []metav1.Condition {
 	progress := health.ProgressOf(state.Deployment)
 	if progress.Complete {
@@ -89,26 +88,21 @@ func operandConditions(state live.Observed) []metav1.Condition {
 	}
 }
 
-// withIndependentFailures adds the failures of children that no Pod depends on. A failed request is
-// retried before it affects Degraded.
+// withIndependentFailures retries failed requests before they affect Degraded.
 func withIndependentFailures(out []metav1.Condition, beside []failure.Failure, result Outcome) []metav1.Condition {
 	for i := range beside {
-		switch found := &beside[i]; {
-		case isTransient(found, result):
-			if out[1].Status == metav1.ConditionFalse {
-				out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, found.Reason, requestRetried)
-			}
-		case out[2].Status == metav1.ConditionFalse:
+		found := &beside[i]
+		passes := isTransient(found, result)
+		if !passes && out[2].Status == metav1.ConditionFalse {
 			out[2] = condition(v1alpha2.ConditionDegraded, metav1.ConditionTrue, found.Reason, found.Message)
 		}
-		if beside[i].Reason == v1alpha2.ReasonAPIError && out[1].Status == metav1.ConditionFalse {
-			out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, beside[i].Reason, requestRetried)
+		if (passes || found.Reason == v1alpha2.ReasonAPIError) && out[1].Status == metav1.ConditionFalse {
+			out[1] = condition(v1alpha2.ConditionProgressing, metav1.ConditionTrue, found.Reason, requestRetried)
 		}
 	}
 	return out
 }
 
-// rolledBack returns the conditions of an object whose change was rolled back.
 func rolledBack(state live.Observed, result Outcome) []metav1.Condition {
 	progress := health.ProgressOf(state.Deployment)
 	rolling, message := result.Failed != nil || !progress.Complete, progress.Message
@@ -130,8 +124,7 @@ func rolledBack(state live.Observed, result Outcome) []metav1.Condition {
 	return out
 }
 
-// lastGoodRuns is the consequence of a rollback, unless there is nothing to roll back to, and
-// retryRemedy the remedy.
+// lastGoodRuns follows a rollback, unless there is nothing to roll back to.
 const (
 	lastGoodRuns = ". The last good revision is running"
 	retryRemedy  = ". Change the spec or a referenced object to retry"
@@ -151,7 +144,6 @@ func whileReplacing(object *v1alpha2.NginxOperator, out []metav1.Condition) []me
 	return out
 }
 
-// blockedMessage returns the message of Degraded for a blocked object.
 func blockedMessage(object *v1alpha2.NginxOperator, state live.Observed, blockers []failure.Failure) string {
 	message := blockers[0].Message
 	if more := len(blockers) - 1; more > 0 {
@@ -182,7 +174,6 @@ func Stopped(reason, message, progress string) []metav1.Condition {
 	}
 }
 
-// unready returns the conditions of an object that is not Ready, and not Degraded.
 func unready(reason, message, progress string) []metav1.Condition {
 	return []metav1.Condition{
 		condition(v1alpha2.ConditionReady, metav1.ConditionFalse, reason, message),
@@ -191,11 +182,9 @@ func unready(reason, message, progress string) []metav1.Condition {
 	}
 }
 
-// requestRetried is the message of Progressing after a failed request.
 const requestRetried = "requests to the API server fail; the operator retries"
 
-// outdated returns the condition for stored values that this release refuses, or nil if there are
-// none.
+// outdated returns the condition for stored values that this release refuses, or nil.
 func outdated(stored field.ErrorList) *metav1.Condition {
 	if len(stored) == 0 {
 		return nil

@@ -24,8 +24,7 @@ import (
 // maxAddresses is the schema's limit of status.addresses.
 const maxAddresses = 16
 
-// addressesOf returns the addresses of the instance outside of the cluster: those of the Ingress,
-// those of the load balancer, and the node ports.
+// addressesOf returns the addresses of the Ingress and load balancer, and the node ports.
 func addressesOf(state live.Observed) []v1alpha2.Address {
 	var out []v1alpha2.Address
 	for _, value := range state.Addresses {
@@ -108,7 +107,6 @@ func exposedURL(object *v1alpha2.NginxOperator, state live.Observed) (string, bo
 	return "", false
 }
 
-// servedPort returns the first port of the Service.
 func servedPort(service []corev1.ServicePort) defaults.ServicePort {
 	if len(service) == 0 {
 		return defaults.ServicePort{}
@@ -116,7 +114,6 @@ func servedPort(service []corev1.ServicePort) defaults.ServicePort {
 	return defaults.ServicePort{Number: service[0].Port, TLS: operand.HasTLS(service[0])}
 }
 
-// urlOf returns the URL of a port of the Service at a host. It omits a default port.
 func urlOf(host string, port defaults.ServicePort) string {
 	scheme, usual := "http", int32(80)
 	if port.TLS {
@@ -134,7 +131,6 @@ func urlOf(host string, port defaults.ServicePort) string {
 	return scheme + "://" + address
 }
 
-// routeFailures returns why Gateways do not serve the HTTPRoute of a declaration.
 func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []failure.Failure {
 	if applied == nil {
 		return nil
@@ -170,7 +166,6 @@ func routeFailures(applied *revision.Rendering, route *gatewayv1.HTTPRoute) []fa
 	return out
 }
 
-// conditionsFor returns the current conditions of each controller for the HTTPRoute at a Gateway.
 func conditionsFor(parent v1alpha2.GatewayReference, namespace string, route *gatewayv1.HTTPRoute) [][]metav1.Condition {
 	if route == nil {
 		return nil

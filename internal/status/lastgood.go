@@ -20,8 +20,7 @@ import (
 // maxFailed is the schema's limit of status.failedRevisions.
 const maxFailed = 4
 
-// lastGood returns the last revision whose Pods were all ready. Without replicas, a change counts
-// as good once it is written.
+// lastGood returns the last revision whose Pods were all ready, or that had no replicas.
 func lastGood(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.GoodRevision {
 	before := object.Status.LastGoodRevision
 	if result.Applied == nil || result.Applied.Pods == nil || object.Spec.Paused || state.Deployment == nil ||
@@ -59,8 +58,7 @@ func IsNewGood(before, now *v1alpha2.GoodRevision, result Outcome) bool {
 	return before.Change != now.Change
 }
 
-// failedRevisions returns the revisions that were rolled back, while the object requests them. A
-// revision that is attempted again stays until it is good.
+// failedRevisions returns the requested revisions that failed and did not become good.
 func failedRevisions(
 	object *v1alpha2.NginxOperator, good *v1alpha2.GoodRevision, result Outcome, now time.Time,
 ) []v1alpha2.FailedRevision {
@@ -90,7 +88,6 @@ func failedRevisions(
 	return out[max(0, len(out)-maxFailed):]
 }
 
-// isApplied reports whether a failed revision is applied.
 func isApplied(failed v1alpha2.FailedRevision, result Outcome) bool {
 	return result.Applied != nil && result.Applied.Pods != nil && result.Applied.Pods.Change.SamePods(change.ID(failed.Change))
 }
@@ -115,8 +112,7 @@ func storedRevision(
 	return &updated
 }
 
-// declaredRevision returns the ID of the Pods that were declared last. A Deployment of a release
-// before 0.8.0 has another name for them.
+// declaredRevision returns the ID of the Pods that were declared last.
 func declaredRevision(object *v1alpha2.NginxOperator, state live.Observed, result Outcome) *v1alpha2.DeclaredRevision {
 	before, applied := object.Status.DeclaredRevision, result.Applied
 	if state.Deployment == nil || operand.IsMarkedAsBefore(state.Deployment) || applied == nil || applied.Pods == nil ||

@@ -46,8 +46,7 @@ func Transitions(old *v1alpha2.NginxOperatorStatus, updated []metav1.Condition) 
 	return out
 }
 
-// eventTypeOf returns the type of the Event for a changed condition that reports its new reason, or
-// "" if there is none.
+// eventTypeOf returns the type of the Event for a changed condition, or "" for none.
 func eventTypeOf(conditionType string, was, is metav1.Condition, hasServed bool) string {
 	isTrue, wasTrue := is.Status == metav1.ConditionTrue, was.Status == metav1.ConditionTrue
 	isForged := is.Reason == v1alpha2.ReasonForgedContent && was.Reason != is.Reason

@@ -87,8 +87,7 @@ func InTerminatingNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// nodePortTaken is the end of the API server's message about a node port of another Service, which
-// may become free.
+// nodePortTaken ends the API server's message about a node port that may become free.
 const nodePortTaken = "provided port is already allocated"
 
 // isNodePortTaken reports whether all faults of a spec are node ports that other Services have.

@@ -74,8 +74,7 @@ const (
 	AnnotationContent = "operator.example.com/content"
 	// AnnotationForceRedeploy is on the Pods and has spec.forceRedeploy.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
-	// AnnotationCertificates is on the Pods and has a hash of the Secrets of spec.tls, so that a
-	// renewed certificate creates new Pods.
+	// AnnotationCertificates is a hash of the Secrets of spec.tls. A renewed one rolls the Pods.
 	AnnotationCertificates = "operator.example.com/certificates"
 	// AnnotationFiles is on the Pods and has a hash of the keys of Secrets that they mount as files.
 	AnnotationFiles = "operator.example.com/files"
@@ -94,8 +93,7 @@ const (
 // revisions in it. It shows the newest ReplicaSet.
 const AnnotationRevision = "deployment.kubernetes.io/revision"
 
-// MaxServicePorts is the maximum size of AnnotationServicePorts in bytes: 32 container ports, each
-// with a name and a number.
+// MaxServicePorts bounds AnnotationServicePorts in bytes: 32 ports with names and numbers.
 const MaxServicePorts = 1024
 
 // IsReserved reports whether a label or annotation is the operator's, so that users cannot set it.
@@ -120,8 +118,7 @@ func PodLabels(instance string) map[string]string {
 	return labels
 }
 
-// ChildLabels returns the labels of the children of an instance. The version is the image's tag, if
-// there is one.
+// ChildLabels returns the labels of children. The version is the image's tag, if it has one.
 func ChildLabels(instance, image string) map[string]string {
 	labels := PodLabels(instance)
 	if tag := imageTag(image); tag != "" && len(validation.IsValidLabelValue(tag)) == 0 {
@@ -130,7 +127,6 @@ func ChildLabels(instance, image string) map[string]string {
 	return labels
 }
 
-// imageTag returns the tag of an image reference, or "" if it has none.
 func imageTag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")

@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/nginx-operator/pkg/denied"
 )
@@ -51,15 +53,13 @@ type Applier struct {
 	Reader client.Reader
 	// FieldOwner is the field manager of the operator.
 	FieldOwner client.FieldOwner
-	// Labels returns the labels that every child of an owner with this name has, and by which the
-	// cache selects it.
+	// Labels returns the labels of an owner's children, by which the cache selects them.
 	Labels func(owner string) map[string]string
 	// Annotation is the key of a child's last declaration.
 	Annotation string
 	// Wrote is called after each successful write.
 	Wrote func(kind string, verb Verb)
-	// ConfirmOwners enables Confirm, and a read of the owner before its orphans are adopted. It
-	// requires the permission to get owners.
+	// ConfirmOwners enables Confirm, and requires the permission to get owners.
 	ConfirmOwners bool
 	// Unrecorded is the key of a label that the annotation of the last declaration leaves out, or
 	// "". A change of this label alone changes no annotation, which would be a new generation of a
@@ -143,8 +143,7 @@ func (a *Applier) IsAsDeclared(child client.Object) bool {
 	return isKnown && last.match == asDeclared && last.isOf(child)
 }
 
-// Delete removes a child. A child that does not exist, or that another object of its name has
-// replaced, is not an error.
+// Delete removes a child. It is no error if it is gone, or another object has its name.
 func (a *Applier) Delete(ctx context.Context, child client.Object) error {
 	gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
 	if err != nil {
@@ -184,8 +183,7 @@ func (p *pass) create(ctx context.Context, child *candidate) (client.Object, err
 	created.SetAnnotations(annotations)
 	created.SetResourceVersion("")
 
-	// An owner that never changed has no old declaration. If a child of this name exists anyway, its
-	// patch confirms the owner.
+	// An owner that never changed has no old declaration. The patch of a child confirms it.
 	if p.owner.GetGeneration() > 1 {
 		if err := p.Confirm(ctx, p.owner); err != nil {
 			return nil, err
@@ -213,4 +211,23 @@ func (p *pass) create(ctx context.Context, child *candidate) (client.Object, err
 func (a *Applier) wrote(ctx context.Context, gvk schema.GroupVersionKind, child client.Object, verb Verb) {
 	log.FromContext(ctx).Info("Wrote child", "verb", verb, "kind", gvk.Kind, "child", child.GetName())
 	a.Wrote(gvk.Kind, verb)
+}
+
+// AsReconciler is reconcile.AsReconciler, and calls forget if the object does not exist. Reconciles
+// of one name never run concurrently, so nothing is remembered of the object after that.
+func AsReconciler[T client.Object](
+	reader client.Reader, inner reconcile.ObjectReconciler[T], forget func(types.NamespacedName),
+) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+		err := reader.Get(ctx, request.NamespacedName, owner)
+		if apierrors.IsNotFound(err) {
+			forget(request.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("failed to read %T: %w", owner, err)
+		}
+		return inner.Reconcile(ctx, owner)
+	})
 }

@@ -3,13 +3,16 @@ package apply
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // pass is one call of an Applier for the children of an owner. live and content can be nil.
@@ -20,7 +23,6 @@ type pass struct {
 	content Content
 }
 
-// candidate is a declared child with the known state of the stored child.
 type candidate struct {
 	object client.Object
 	gvk    schema.GroupVersionKind
@@ -43,14 +45,12 @@ func (c *candidate) failed(verb string, err error) error {
 	return fmt.Errorf("failed to %s %s %q: %w", verb, c.gvk.Kind, c.object.GetName(), err)
 }
 
-// isTaken reports whether the name of the child is taken by an object that is not about to be
-// deleted.
+// isTaken reports whether another object, which stays, has the name of the child.
 func (c *candidate) isTaken() bool {
 	taken := IsNotOurs(c.err)
 	return taken != nil && !taken.Predecessor
 }
 
-// isMissing reports whether the child is not in the cache, and may be created.
 func (c *candidate) isMissing() bool { return c.err == nil && c.match == missing }
 
 // Adopt makes the owner the controller of its orphans, and returns these. It changes nothing else.
@@ -65,8 +65,7 @@ func (a *Applier) Adopt(
 	return adopted, err
 }
 
-// claim returns the known state of all children before the first of them is written, and adopts
-// orphans.
+// claim compares all children before the first is written, and adopts orphans.
 func (p *pass) claim(
 	ctx context.Context, ordered, independent []client.Object,
 ) (children []*candidate, adopted []client.Object, err error) {
@@ -132,8 +131,7 @@ func (p *pass) findOrphans(ctx context.Context, children []*candidate) error {
 	return nil
 }
 
-// adoptAll adopts the orphans, and returns these. An independent child that cannot be adopted does
-// not stop the others.
+// adoptAll adopts the orphans. An independent child does not stop the others.
 func (p *pass) adoptAll(ctx context.Context, children []*candidate) (adopted []client.Object, err error) {
 	orphans := slices.DeleteFunc(slices.Clone(children), func(child *candidate) bool { return child.orphan == nil })
 	if len(orphans) == 0 {
@@ -177,9 +175,8 @@ func (p *pass) holder(ctx context.Context, child *candidate) (client.Object, err
 	return stored, nil
 }
 
-// taken returns *NotOurs with all taken names if the name of one of the ordered children is taken,
-// or nil. It reads the children that are not in the cache, because the cache has only objects with
-// the operator's labels.
+// taken returns *NotOurs with all taken names, or nil if no ordered child has one. It reads what
+// the cache lacks, because the cache has only objects with the operator's labels.
 func (p *pass) taken(ctx context.Context, children []*candidate) error {
 	if !slices.ContainsFunc(children, func(child *candidate) bool { return child.isOrdered && child.isTaken() }) {
 		return nil
@@ -200,4 +197,66 @@ func (p *pass) taken(ctx context.Context, children []*candidate) error {
 	}
 
 	return first
+}
+
+// Confirm reads the owner from the API server before the first write to its children, once per
+// owner and process. Without it, a process that starts with an old view of the cluster would write
+// an old declaration, or one that the status reports as failed. Confirm returns a conflict if the
+// stored owner has another spec or status than this one, or does not exist. It does nothing if
+// ConfirmOwners is false.
+func (a *Applier) Confirm(ctx context.Context, owner client.Object) error {
+	key, isConfirmed := client.ObjectKeyFromObject(owner), false
+	a.Memory.View(key, owner.GetUID(), func(r *Remembered) { isConfirmed = r.confirmed })
+	if isConfirmed || !a.ConfirmOwners {
+		return nil
+	}
+
+	err := a.requireOwner(ctx, owner, "the cache has an older version of it", func(stored client.Object) bool {
+		return stored.GetGeneration() <= owner.GetGeneration() && sameStatus(stored, owner)
+	})
+	if err == nil {
+		a.Memory.Update(owner, func(r *Remembered) { r.confirmed = true })
+	}
+	return err
+}
+
+// isAlive returns a conflict if the stored owner is another one or is being deleted. Call it after
+// the orphans were read: the garbage collector removes owner references during a deletion with
+// --cascade=orphan, and would delete a child that is adopted then. It does nothing if ConfirmOwners
+// is false.
+func (p *pass) isAlive(ctx context.Context) error {
+	if !p.ConfirmOwners {
+		return nil
+	}
+	return p.requireOwner(ctx, p.owner, "it was deleted a moment ago", func(stored client.Object) bool {
+		return stored.GetDeletionTimestamp() == nil
+	})
+}
+
+// requireOwner returns a conflict if the stored owner does not meet the condition.
+func (a *Applier) requireOwner(
+	ctx context.Context, owner client.Object, why string, condition func(stored client.Object) bool,
+) error {
+	gvk, err := apiutil.GVKForObject(owner, a.Client.Scheme())
+	if err != nil {
+		return fmt.Errorf("failed to find the kind of %s: %w", owner.GetName(), err)
+	}
+
+	stored := emptyOf(owner)
+	err = a.Reader.Get(ctx, client.ObjectKeyFromObject(owner), stored)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("failed to read %s %q: %w", gvk.Kind, owner.GetName(), err)
+	}
+	if err != nil || stored.GetUID() != owner.GetUID() || !condition(stored) {
+		return conflict(gvk, owner, why)
+	}
+
+	return nil
+}
+
+// sameStatus reports whether two objects of a kind have the same status, or none. A resourceVersion
+// also changes with labels and annotations, which other clients may write at any time.
+func sameStatus(a, b client.Object) bool {
+	one, other := reflect.ValueOf(a).Elem().FieldByName("Status"), reflect.ValueOf(b).Elem().FieldByName("Status")
+	return !one.IsValid() || equality.Semantic.DeepEqual(one.Interface(), other.Interface())
 }

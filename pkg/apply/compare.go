@@ -19,22 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// match is the relation of a child to its declaration.
 type match uint8
 
 const (
 	// unknown: the child was not compared since it or its declaration changed.
 	unknown match = iota
 	missing
-	// waits and settled are results of Pending: the child counts, or does not although its
-	// declaration is another one.
+	// waits and settled are results of Pending: the child counts, or does not.
 	waits
 	settled
 	asDeclared
 )
 
-// compare makes the owner the controller of the child, and adds the known state of the stored
-// child.
+// compare sets the owner of the child, and adds the known state of the stored child.
 func (p *pass) compare(ctx context.Context, child *candidate) (err error) {
 	if err := controllerutil.SetControllerReference(p.owner, child.object, p.Client.Scheme()); err != nil {
 		return fmt.Errorf("failed to set the owner of child %s: %w", child.object.GetName(), err)
@@ -67,8 +64,7 @@ func (p *pass) compare(ctx context.Context, child *candidate) (err error) {
 	return nil
 }
 
-// find returns a child as it was read before, or else from the cache. It returns nil if the child
-// does not exist.
+// find returns a child that was read before, or that of the cache, or nil.
 func (p *pass) find(ctx context.Context, object client.Object) (client.Object, error) {
 	if p.live != nil {
 		if stored, known := p.live.Find(object); known {
@@ -84,13 +80,11 @@ func (p *pass) find(ctx context.Context, object client.Object) (client.Object, e
 	return stored, err
 }
 
-// emptyOf returns an empty object of the same Go type.
 func emptyOf(object client.Object) client.Object {
 	return reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 }
 
-// backoff returns the time for which a child is not changed, because another client keeps changing
-// it.
+// backoff returns the time to wait, because another client keeps changing the child.
 func (p *pass) backoff(child *candidate) time.Duration {
 	if !child.drifted {
 		return 0
@@ -98,7 +92,6 @@ func (p *pass) backoff(child *candidate) time.Duration {
 	return p.spend(child.uid)
 }
 
-// spend takes a comparison of a child, or returns the time to wait if none is left.
 func (p *pass) spend(child types.UID) (wait time.Duration) {
 	p.Memory.Update(p.owner, func(r *Remembered) { wait = r.spend(child, time.Now()) })
 	return wait
@@ -146,8 +139,7 @@ func (p *pass) look(ctx context.Context, child *candidate, wasApplied bool) (sam
 	return same, nil
 }
 
-// withReplicas returns the last declaration with the replicas of the current one, which has the
-// live number while an autoscaler sets it.
+// withReplicas sets the current replicas, which can be those of an autoscaler.
 func withReplicas(last []byte, object client.Object) ([]byte, error) {
 	deployment, ok := object.(*appsv1.Deployment)
 	if !ok || deployment.Spec.Replicas == nil {
@@ -184,13 +176,11 @@ func (p *pass) read(ctx context.Context, child *candidate) (stored client.Object
 	return stored, declared, nil
 }
 
-// conflict returns the error for a declaration that was made from an old state.
 func conflict(gvk schema.GroupVersionKind, object client.Object, why string) error {
 	resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
 	return apierrors.NewConflict(resource, object.GetName(), errors.New(why))
 }
 
-// note remembers the relation of a child to its declaration.
 func (p *pass) note(child *candidate, stored client.Object, result match) {
 	last := look{child: hashOf(stored.GetUID()), stored: fingerprint(stored), declared: child.declared, match: result}
 	p.Memory.Update(p.owner, func(r *Remembered) { r.note(last) })

@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,8 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// record returns the annotation of the last declaration: the declaration without the label
-// Unrecorded.
+// record returns the declaration without the label Unrecorded.
 func (a *Applier) record(declared []byte) []byte {
 	// Decoding children without the label would cost more than this.
 	if a.Unrecorded == "" || !bytes.Contains(declared, []byte(a.Unrecorded)) {
@@ -38,7 +38,6 @@ func (a *Applier) record(declared []byte) []byte {
 
 func (a *Applier) recordOf(live client.Object) string { return live.GetAnnotations()[a.Annotation] }
 
-// noRecord is a record without any declared field.
 const noRecord = "{}"
 
 // sanitizeRecord returns a child's record of its last declaration in the form that this package
@@ -69,8 +68,7 @@ func sanitizeRecord(live client.Object, record string) []byte {
 	return raw
 }
 
-// hugeNumber matches a number whose exponent has four digits or more. Computing such a quantity to
-// the last digit is expensive.
+// hugeNumber has an exponent of four digits or more, which is expensive to compute.
 var hugeNumber = regexp.MustCompile(`^\s*[+-]?[0-9.]*[eE][+-]?[0-9]{4,}\s*$`)
 
 // quantities are the fields of the children's kinds that are or contain quantities. Other fields
@@ -99,7 +97,6 @@ func hasLongList(value any) bool {
 	})
 }
 
-// anyOf reports whether the function returns true for the value or for any value in it.
 func anyOf(value any, holds func(any) bool) bool {
 	fields, _ := value.(map[string]any)
 	elements, _ := value.([]any)
@@ -123,8 +120,7 @@ func (a *Applier) LastDeclared(live client.Object) client.Object {
 	return declared
 }
 
-// abbreviate returns a stored child as a declaration has it, with the first word of the abbreviated
-// annotation.
+// abbreviate returns a stored child with the abbreviated annotation of a declaration.
 func (a *Applier) abbreviate(live client.Object) client.Object {
 	head, _, isLonger := strings.Cut(live.GetAnnotations()[a.Abbreviated], " ")
 	if !isLonger {
@@ -134,4 +130,20 @@ func (a *Applier) abbreviate(live client.Object) client.Object {
 	abbreviated := live.DeepCopyObject().(client.Object)
 	abbreviated.GetAnnotations()[a.Abbreviated] = head
 	return abbreviated
+}
+
+// AnnotationBytes returns the size of a child's annotations after a write, as the API server counts
+// it: keys and values. The record of the declaration is an annotation with this key and contains
+// the other annotations, so these count at least twice.
+func AnnotationBytes(child client.Object, recordKey string) (int, error) {
+	record, err := declaration(child)
+	if err != nil {
+		return 0, fmt.Errorf("failed to encode: %w", err)
+	}
+
+	size := len(recordKey) + len(record)
+	for key, value := range child.GetAnnotations() {
+		size += len(key) + len(value)
+	}
+	return size, nil
 }

@@ -12,8 +12,7 @@ const MaxReviewBytes = 7 << 20
 
 // Review is the text of an AdmissionReview, split before any decoder reads it.
 type Review struct {
-	// Envelope is the review with null in place of its objects. It is within the depth and the
-	// values of JSON.
+	// Envelope is the review with null in place of its objects, within the bounds of JSON.
 	Envelope []byte
 	// Object and OldObject are the texts of request.object and request.oldObject, or nil if they
 	// are missing or null. They share memory with the body. Only their depth is bounded, so check
@@ -49,19 +48,15 @@ func ReadReview(body []byte) (Review, error) {
 	return s.out, nil
 }
 
-// jsonSpace are the whitespace characters between JSON tokens.
 const jsonSpace = " \t\r\n"
 
-// splitter is the state of ReadReview between two characters.
 type splitter struct {
 	body []byte
 	out  Review
-	// at is the index of the current character. copied is the end of the part of the body that is
-	// in the envelope.
+	// at is the index of the current character. The envelope has the body up to copied.
 	at, copied    int
 	depth, values int
-	// key is the last string, which is a key if a colon follows. inRequest is true if the value of
-	// "request" follows.
+	// key is the last string. inRequest is true if the value of "request" follows.
 	key       []byte
 	inRequest bool
 	// object is the field that the text from start belongs to, or nil outside of objects.
@@ -69,7 +64,6 @@ type splitter struct {
 	start  int
 }
 
-// step handles the next character or the next string.
 func (s *splitter) step() error {
 	switch s.body[s.at] {
 	case '"':
@@ -108,17 +102,14 @@ func (s *splitter) step() error {
 	return nil
 }
 
-// requestDepth is the depth of the fields of the request.
 const requestDepth = 2
 
-// count counts a value of the envelope.
 func (s *splitter) count() {
 	if s.object == nil {
 		s.values++
 	}
 }
 
-// colon records the key of the value that follows.
 func (s *splitter) colon() {
 	switch {
 	case s.depth == requestDepth-1:

@@ -21,8 +21,7 @@ var (
 		`^[a-z0-9./-]+ "[^"]*" is forbidden: ((?:Validating|Mutating)AdmissionPolicy '[^']+' with binding '[^']+') denied request`)
 )
 
-// By returns the admission webhook or policy that denied a request, or "" if the error has another
-// cause or is nil.
+// By returns the admission webhook or policy that denied a request, or "".
 func By(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -175,7 +175,6 @@ func (g *Guard) Start(ctx context.Context) error {
 	return <-ended
 }
 
-// retry requests the next run of a task.
 func retry(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], task string, requeueAfter time.Duration, err error) {
 	logger := log.FromContext(ctx)
 	switch {

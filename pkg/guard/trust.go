@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// trusts reports whether a CA bundle (PEM) contains all certificates of another one.
 func trusts(bundle, ca []byte) bool {
 	trusted, _ := cert.ParseCertsPEM(bundle) // an invalid bundle trusts nothing
 	authorities, err := cert.ParseCertsPEM(ca)
@@ -59,7 +58,6 @@ type Endpoint struct {
 	URL string
 }
 
-// hosts returns the names that the certificate must cover, the most common first.
 func (e Endpoint) hosts() []string {
 	names := []string{e.Name + "." + e.Namespace + ".svc", e.Name + "." + e.Namespace + ".svc.cluster.local"}
 	if parsed, err := url.Parse(e.URL); err == nil && parsed.Hostname() != "" {
@@ -68,7 +66,6 @@ func (e Endpoint) hosts() []string {
 	return names
 }
 
-// clientConfigs returns the client configurations in a webhook configuration of either kind.
 func clientConfigs(configuration runtime.Object) (configs []*admissionregistrationv1.WebhookClientConfig) {
 	switch configuration := configuration.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
@@ -83,7 +80,6 @@ func clientConfigs(configuration runtime.Object) (configs []*admissionregistrati
 	return configs
 }
 
-// isCalledBy reports whether an admission webhook calls the operator.
 func (e Endpoint) isCalledBy(config admissionregistrationv1.WebhookClientConfig) bool {
 	return config.Service != nil && config.Service.Namespace == e.Namespace && config.Service.Name == e.Name
 }
@@ -179,7 +175,6 @@ func (o Options) restoreConversion(
 	}
 }
 
-// conversionCA returns the CA bundle (PEM) that the conversion of a CRD trusts, or nil.
 func conversionCA(crd *apiextensionsv1.CustomResourceDefinition) []byte {
 	conversion := crd.Spec.Conversion
 	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil {

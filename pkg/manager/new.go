@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -155,7 +158,7 @@ func newManager(cfg *rest.Config, c Config, webhooks webhook.Server) (ctrl.Manag
 		MapperProvider: c.Mapper,
 		Cache:          c.Cache,
 		Client:         client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
-		// See ports.go.
+		// See addPorts.
 		Metrics:                       metricsserver.Options{BindAddress: disabled},
 		HealthProbeBindAddress:        disabled,
 		WebhookServer:                 webhooks,
@@ -186,4 +189,73 @@ func (m *Manager) Start(ctx context.Context) error {
 		return fmt.Errorf("operator ended: %w", err)
 	}
 	return m.webhooks.Wait()
+}
+
+// Options are the settings of the process of an operator.
+type Options struct {
+	// LeaderElect enables leader election, by default in the operator's namespace.
+	LeaderElect             bool
+	LeaderElectionNamespace string
+	// MetricsBindAddress is host:port of the HTTPS metrics endpoint, or "0" to disable it.
+	// MetricsCertDir has its tls.crt and tls.key, or is "" for a self-signed certificate.
+	MetricsBindAddress, MetricsCertDir string
+	// HealthProbeBindAddress is host:port of /healthz and /readyz.
+	HealthProbeBindAddress string
+	// OperatorNamespace is the namespace of the operator, and of its webhooks' Service and Secret.
+	OperatorNamespace string
+	// WebhookBindAddress is host:port of the HTTPS endpoint for conversion and admission.
+	WebhookBindAddress string
+	// WebhookServiceName is the Service of it, and WebhookSecretName the Secret with its certificate.
+	WebhookServiceName, WebhookSecretName string
+	// WebhookURL replaces the Service if the operator runs outside the cluster: https://host:port.
+	WebhookURL string
+	// OLM is true if a bundle installed the operator. ClusterServiceVersion is "" without OLM v0.
+	OLM                   bool
+	ClusterServiceVersion string
+	// KubeAPIQPS and KubeAPIBurst limit the rate and the burst of requests to the API server.
+	KubeAPIQPS   float32
+	KubeAPIBurst int
+}
+
+const disabled = "0"
+
+// addPorts opens the ports of probes and metrics, because the manager's own have no limits.
+func (m *Manager) addPorts(ctx context.Context) error {
+	ports := []serving.Port{{Name: "probes", Address: m.options.HealthProbeBindAddress, Handler: serving.NewProbes(m.live, m.ready)}}
+	if m.options.MetricsBindAddress != disabled {
+		port, err := m.metricsPort(ctx)
+		if err != nil {
+			return err
+		}
+		ports = append(ports, port)
+	}
+
+	for _, port := range ports {
+		port.Turns = m.turns
+		server, err := port.Listen(ctx)
+		if err != nil {
+			return err
+		}
+		if err := m.Add(server); err != nil {
+			return fmt.Errorf("failed to add the server of %s: %w", port.Name, err)
+		}
+	}
+
+	return nil
+}
+
+func (m *Manager) metricsPort(ctx context.Context) (serving.Port, error) {
+	config, err := serving.MetricsTLS(ctx, m.options.MetricsCertDir)
+	if err != nil {
+		return serving.Port{}, err
+	}
+
+	provided, err := filters.WithAuthenticationAndAuthorization(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return serving.Port{}, fmt.Errorf("failed to create the authentication of the metrics endpoint: %w", err)
+	}
+
+	filter := func(next http.Handler) (http.Handler, error) { return provided(ctrl.Log.WithName("metrics"), next) }
+	handler, err := serving.NewMetrics(filter, promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
+	return serving.Port{Name: "metrics", Address: m.options.MetricsBindAddress, TLS: config, Handler: handler}, err
 }

@@ -57,13 +57,11 @@ type fairQueue struct {
 	demands map[string]demand
 }
 
-// demand is the number of requests of a namespace up to a time, which decays.
 type demand struct {
 	amount float64
 	at     time.Time
 }
 
-// newFairQueue creates the queue for controller.Options.
 func newFairQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {

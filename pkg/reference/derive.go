@@ -11,14 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// derived has the values derived from an object in one version.
 type derived struct {
 	resourceVersion string
 	values          map[string]any
 }
 
-// maxValues bounds the cached values of one object with many referrers. At the bound, all cached
-// values of the object are dropped.
+// maxValues bounds the values of an object. At the bound, all of them are dropped.
 const maxValues = 256
 
 // Derive returns the value that a function derives from the content of an object, and whether the
@@ -74,8 +72,7 @@ const readTimeout = 30 * time.Second
 // resourceVersion share the result, so no caller may change it.
 func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) {
 	key := client.ObjectKeyFromObject(object)
-	// A read that started before the current resourceVersion was known could return an older
-	// version.
+	// An earlier read could return an older version.
 	version, isKnown := t.current(key)
 	if !isKnown && len(t.informers) > 0 {
 		t.noteEarly(key) // before the read, so that a list that it precedes reports it
@@ -108,8 +105,7 @@ func (t *Tracker) Read(ctx context.Context, object client.Object) (bool, error) 
 	return true, nil
 }
 
-// flight returns the key of a concurrent operation. Names contain no slash, and the cache key comes
-// last.
+// flight returns a key. Names contain no slash, and the cache key comes last.
 func flight(key types.NamespacedName, version, cacheKey string) string {
 	return fmt.Sprintf("%s/%s/%s", key, version, cacheKey)
 }

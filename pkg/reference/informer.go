@@ -3,6 +3,8 @@ package reference
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/nginx-operator/pkg/access"
 	"github.com/example/nginx-operator/pkg/lists"
@@ -34,7 +37,6 @@ func (i *identity) GetObjectKind() schema.ObjectKind { return schema.EmptyObject
 // DeepCopyObject implements runtime.Object. An identity never changes.
 func (i *identity) DeepCopyObject() runtime.Object { return i }
 
-// identify is the transform of the informers.
 func identify(object any) (any, error) {
 	switch object.(type) {
 	case *identity, cache.DeletedFinalStateUnknown:
@@ -48,7 +50,6 @@ func identify(object any) (any, error) {
 	return &identity{unique.Make(accessor.GetNamespace()).Value(), accessor.GetName(), accessor.GetResourceVersion()}, nil
 }
 
-// newInformer returns an informer of the metadata of objects.
 func newInformer(
 	watcher metadata.Interface, resource schema.GroupVersionResource, namespace string, permissions *access.Namespaces,
 ) cache.SharedIndexInformer {
@@ -75,11 +76,71 @@ func newInformer(
 	return informer
 }
 
-// versionIn returns the resourceVersion of an object, or "" if the informer does not have it.
 func versionIn(informer cache.SharedIndexInformer, key types.NamespacedName) string {
 	item, exists, err := informer.GetIndexer().GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
 	if err != nil || !exists {
 		return ""
 	}
 	return item.(*identity).resourceVersion
+}
+
+// keptBytes bounds the memory of the recently read ConfigMaps. Each ConfigMap has at most 1 MiB.
+const keptBytes = 4 << 20
+
+// recent caches read objects for all referrers. No caller may change a cached object.
+type recent struct {
+	// limit bounds the total bytes. With 0, nothing is cached.
+	limit int
+
+	mu sync.Mutex
+	// kept has the objects in the order of their last use.
+	kept []sized
+}
+
+type sized interface {
+	client.Object
+	Size() int
+}
+
+func (r *recent) get(key types.NamespacedName, version string) client.Object {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.IndexFunc(r.kept, func(object sized) bool { return client.ObjectKeyFromObject(object) == key })
+	if at < 0 || r.kept[at].GetResourceVersion() != version {
+		return nil
+	}
+
+	object := r.kept[at]
+	r.kept = append(slices.Delete(r.kept, at, at+1), object)
+	return object
+}
+
+// put caches an object. It removes older versions of it, and the least recently used objects.
+func (r *recent) put(object client.Object) {
+	entered, ok := object.(sized)
+	if !ok || entered.Size() > r.limit {
+		return
+	}
+
+	r.forget(client.ObjectKeyFromObject(object), "")
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = append(r.kept, entered)
+	size := 0
+	for i := range slices.Backward(r.kept) {
+		if size += r.kept[i].Size(); size > r.limit {
+			r.kept = slices.Delete(r.kept, 0, i+1)
+			return
+		}
+	}
+}
+
+// forget drops an object in other versions than this one.
+func (r *recent) forget(key types.NamespacedName, version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = slices.DeleteFunc(r.kept, func(object sized) bool {
+		return client.ObjectKeyFromObject(object) == key && object.GetResourceVersion() != version
+	})
 }

@@ -35,15 +35,13 @@ import (
 // Referrers returns a request for every object that references the object with that key.
 type Referrers func(ctx context.Context, key types.NamespacedName) []reconcile.Request
 
-// Tracker knows the existence and the resourceVersion of every object of one kind. Create it with
-// NewTracker.
+// Tracker knows the resourceVersion of every object of a kind. Create it with NewTracker.
 type Tracker struct {
 	resource  schema.GroupVersionResource
 	reader    client.Reader
 	referrers Referrers
 	after     func(context.Context)
-	// informers has the informer of each namespace, or of all namespaces at "". Without informers, the
-	// tracker caches nothing.
+	// informers are by namespace, or at "". Without informers, nothing is cached.
 	informers map[string]cache.SharedIndexInformer
 	// flights are the reads and derivations in progress.
 	flights singleflight.Group
@@ -173,7 +171,6 @@ func (t *Tracker) changed(
 	}
 }
 
-// reportEarly requests the referrers of the objects that were read before the list.
 func (t *Tracker) reportEarly(ctx context.Context, namespace string, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.mu.Lock()
 	var keys []types.NamespacedName
@@ -190,7 +187,6 @@ func (t *Tracker) reportEarly(ctx context.Context, namespace string, queue workq
 	}
 }
 
-// noteEarly notes an object that is about to be read before the list.
 func (t *Tracker) noteEarly(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/pkg/untrusted"
 )
 
-// handler answers reviews through an admission.Handler.
 type handler struct {
 	next admission.Handler
 	// object returns an error if an object must not reach the next handler.

@@ -30,7 +30,6 @@ const (
 	rememberedAddresses = 2 * maxConnections
 )
 
-// lane has the memory for reviews of one kind.
 type lane struct {
 	memory *semaphore.Weighted
 	// waiting is the number of reviews that wait for memory.
@@ -82,7 +81,6 @@ func getOrAdd[V any](values *lru.Cache, host string, added *V) *V {
 	return added
 }
 
-// serve calls a handler for a review that has memory and whose first bytes were read.
 func (l *lane) serve(next http.Handler, w http.ResponseWriter, r *http.Request, first []byte) {
 	defer l.recoverPanic(w, r)
 	client := &transfer{w, r.Body, l, connectionOf(r.Context()).abort, transferGrace}

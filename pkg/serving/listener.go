@@ -35,14 +35,12 @@ type listener struct {
 	refused atomic.Int64
 }
 
-// address is the address of connections. idle counts the idle ones, only for replacedBy.
 type address struct {
 	host string
 	idle int
 }
 
-// connection is busy while the operator processes its request. While the request waits for memory
-// or for its turn, the connection is idle.
+// connection is busy during its request, unless that waits for memory or its turn.
 type connection struct {
 	net.Conn
 	of   *listener
@@ -169,7 +167,6 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// abort resets the connection. The server then closes it.
 func (c *connection) abort() {
 	c.leave()
 	reset(c.Conn)

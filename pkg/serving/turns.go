@@ -19,8 +19,7 @@ const (
 	// longestTurn is the time after which the next turn starts, even if this one continues.
 	// leastTurn is the time that the shortest turn counts.
 	longestTurn, leastTurn = 50 * time.Millisecond, 50 * time.Microsecond
-	// credit is the time that an address can use before others, after it used so much less than its
-	// share: about 192 handshakes with RSA.
+	// credit is how far an address can be behind its share: about 192 handshakes with RSA.
 	credit = 500 * time.Millisecond
 	// roundEvery is the number of turns of which one goes round the addresses.
 	roundEvery = 8
@@ -47,8 +46,7 @@ type Turns struct {
 	// virtual is the greatest tag at the start of a turn. passed counts the turns that waited.
 	virtual time.Duration
 	passed  int
-	// used is the decaying usage of all addresses as of a time. sincePause is the time of the turns
-	// since the last pause.
+	// used is the decaying usage at asOf. sincePause is the time of turns since the last pause.
 	used       time.Duration
 	asOf       time.Time
 	sincePause time.Duration
@@ -127,7 +125,6 @@ func (t *Turns) begin(own *client) (end func()) {
 	})
 }
 
-// usage returns the usage of all addresses. The caller holds the lock.
 func (t *Turns) usage(now time.Time) time.Duration {
 	return time.Duration(float64(t.used) * math.Exp(-float64(now.Sub(t.asOf))/float64(usageDecay)))
 }
@@ -199,7 +196,6 @@ func refuse(w http.ResponseWriter, message string) {
 	http.Error(w, message, http.StatusTooManyRequests)
 }
 
-// turnKey is the key of the end of a request's turn in its context.
 type turnKey struct{}
 
 // EndTurn ends the turn of a request. A handler calls it before it waits.

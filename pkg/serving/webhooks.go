@@ -32,9 +32,8 @@ const (
 	readAdmission, readConversion = 10 * time.Second, 30 * time.Second
 )
 
-// Webhooks is the server of the webhooks. It continues to answer for a while after the manager has
-// stopped, until the nodes have removed the Pod from the Service. The manager does not wait for it,
-// and releases the Lease immediately.
+// Webhooks is the server of the webhooks. It continues to answer after the manager has stopped and
+// released the Lease, until the nodes have removed the Pod from the Service.
 type Webhooks struct {
 	webhook.Server
 	port           Port

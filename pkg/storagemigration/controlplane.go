@@ -3,9 +3,11 @@ package storagemigration
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
 )
 
 // nudgeInterval is the time between the first and the second nudge of the migrator. Without nudges,
@@ -21,7 +24,6 @@ import (
 // would never end.
 const nudgeInterval = 5 * time.Second
 
-// nudges limits how often a migration is nudged.
 type nudges struct {
 	// of is the UID of the StorageVersionMigration. pause is the time from its last nudge to next.
 	of    types.UID
@@ -37,7 +39,6 @@ func (n *nudges) due(of types.UID, now time.Time) bool {
 	return !now.Before(n.next)
 }
 
-// done records a nudge.
 func (n *nudges) done(now time.Time) {
 	n.pause = max(2*n.pause, nudgeInterval)
 	n.next = now.Add(n.pause)
@@ -46,8 +47,7 @@ func (n *nudges) done(now time.Time) {
 // nudgeAnnotation is on the StorageVersionMigration. A change makes the migrator reconcile at once.
 const nudgeAnnotation = "operator.example.com/nudged-at"
 
-// api returns the preferred API of StorageVersionMigrations that the cluster serves, or nil if it
-// serves none, or if this release has no manifest.
+// api returns the preferred served API of StorageVersionMigrations, or nil if none is usable.
 func (r *Reconciler) api() (*schema.GroupVersionKind, error) {
 	if r.Manifest == nil {
 		return nil, nil
@@ -79,7 +79,6 @@ func (r *Reconciler) create(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// nudge makes the control plane reconcile a running migration.
 func (r *Reconciler) nudge(ctx context.Context, m *migration) error {
 	over := m.is(conditionSucceeded) || m.is(conditionFailed)
 	now := time.Now()
@@ -154,4 +153,60 @@ func (r *Reconciler) listen(ctx context.Context, m *migration) {
 		r.heard = message
 		log.FromContext(ctx).Info("The control plane migrates the stored objects", "message", message)
 	}
+}
+
+const manifestKind = "StorageVersionMigration"
+
+// kubeMigratorGroup is of kube-storage-version-migrator, whose spec.resource also has the version.
+const kubeMigratorGroup = "migration.k8s.io"
+
+// apis are the APIs of StorageVersionMigrations by preference: of Kubernetes 1.37, of Kubernetes
+// 1.35 and 1.36, and of kube-storage-version-migrator.
+var apis = []schema.GroupVersionKind{
+	{Group: "storagemigration.k8s.io", Version: "v1", Kind: manifestKind},
+	{Group: "storagemigration.k8s.io", Version: "v1beta1", Kind: manifestKind},
+	{Group: kubeMigratorGroup, Version: "v1alpha1", Kind: manifestKind},
+}
+
+// Load reads the StorageVersionMigration of a CRD. Errors name the file and a wrong field.
+func Load(file, crd string) (*unstructured.Unstructured, error) {
+	raw, err := os.ReadFile(file) // #nosec G304 -- a flag of the operator names it
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the storage migration: %w", err)
+	}
+
+	object := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
+		return nil, fmt.Errorf("failed to read the storage migration in %s: %w", file, err)
+	}
+
+	resource, _, _ := unstructured.NestedStringMap(object.Object, "spec", "resource")
+	for _, want := range []struct{ field, is, want string }{
+		{"kind", object.GetKind(), manifestKind},
+		{"metadata.name", object.GetName(), crd},
+		{"spec.resource", resource["resource"] + "." + resource["group"], crd},
+	} {
+		if want.is != want.want {
+			return nil, fmt.Errorf("the storage migration in %s has %s %q, it must be %q", file, want.field, want.is, want.want)
+		}
+	}
+
+	return object, nil
+}
+
+// forCRD returns the manifest as an object of an API, owned by a CRD, for its current generation.
+func forCRD(
+	manifest *unstructured.Unstructured, api schema.GroupVersionKind, crd *apiextensionsv1.CustomResourceDefinition,
+) (*unstructured.Unstructured, error) {
+	object := manifest.DeepCopy()
+	object.SetGroupVersionKind(api)
+	object.SetAnnotations(map[string]string{generationAnnotation: generationOf(crd)})
+	object.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
+	}})
+
+	if api.Group != kubeMigratorGroup {
+		return object, nil
+	}
+	return object, unstructured.SetNestedField(object.Object, storedVersion(crd), "spec", "resource", "version")
 }

@@ -58,8 +58,7 @@ type Reconciler struct {
 	Discovery discovery.ServerResourcesInterface
 	// Target is the kind of the objects, in the storage version of this release.
 	Target schema.GroupVersionKind
-	// Manifest is the StorageVersionMigration of this release. If it is nil, the operator always
-	// rewrites the objects itself.
+	// Manifest is that of this release, or nil if the operator always rewrites the objects.
 	Manifest *unstructured.Unstructured
 	// Namespaces are the namespaces in which the operator may read and write the objects, or empty
 	// for all namespaces. ClusterRole is the operator's role, for the error if that is too few.
@@ -151,7 +150,6 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*situation, erro
 	return s, err
 }
 
-// act executes an action and returns the requeueAfter, or 0 to wait for a change of the CRD.
 func (r *Reconciler) act(ctx context.Context, s *situation, next action) (time.Duration, error) {
 	const atOnce = time.Millisecond
 	switch next {
@@ -175,7 +173,6 @@ func (r *Reconciler) act(ctx context.Context, s *situation, next action) (time.D
 	return 0, nil
 }
 
-// restore adds all other versions of the CRD to status.storedVersions again.
 func (r *Reconciler) restore(ctx context.Context, s *situation) error {
 	versions := []string{s.target}
 	for i := range s.crd.Spec.Versions {
@@ -235,8 +232,7 @@ func whyRewrite(s *situation) string {
 	return "no controller processes the " + manifestKind
 }
 
-// prune reduces status.storedVersions to the target version. It changes nothing if the CRD is not
-// the one for which the objects were rewritten.
+// prune changes nothing if the CRD is not the one for which the objects were rewritten.
 func (r *Reconciler) prune(ctx context.Context, s *situation) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}

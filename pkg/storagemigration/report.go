@@ -27,8 +27,7 @@ const (
 // namedAtOnce refused objects are reported per reconcile. A message names namedInMessage of them.
 const namedAtOnce, namedInMessage = 20, 3
 
-// report updates the metrics and the OperatorCondition for the next action. It reports the start and
-// the end of a migration once.
+// report updates metrics and condition, and reports the start and the end once.
 func (r *Reconciler) report(ctx context.Context, s *situation, next action) error {
 	if next != actNothing {
 		r.settled = false
@@ -65,13 +64,11 @@ func (r *Reconciler) holdOff(ctx context.Context, target string) error {
 	return r.Condition.Set(ctx, metav1.ConditionFalse, ReasonMigrating, "stored objects are being moved to "+target)
 }
 
-// event sends an Event on the CRD and logs its message.
 func (r *Reconciler) event(ctx context.Context, s *situation, kind, reason, message string) {
 	log.FromContext(ctx).Info("Storage migration", "reason", reason, "message", message)
 	r.Recorder.Eventf(s.crd, nil, kind, reason, "Migrate", "%s", message)
 }
 
-// failed reports an incomplete migration and returns the error that causes a retry.
 func (r *Reconciler) failed(ctx context.Context, s *situation, err error) error {
 	r.Metrics.Finished(false)
 	if r.problem == err.Error() {
@@ -83,7 +80,6 @@ func (r *Reconciler) failed(ctx context.Context, s *situation, err error) error 
 	return errors.Join(err, r.holdOff(ctx, s.target))
 }
 
-// describe returns an error that counts the refused objects and names the first of them.
 func describe(failed []refused) error {
 	var names []string
 	for _, f := range failed[:min(len(failed), namedInMessage)] {

@@ -35,7 +35,6 @@ const (
 	unattendedAfter = time.Minute
 )
 
-// situation is the state of the cluster that a reconcile evaluates.
 type situation struct {
 	// crd is the CRD in the API server. settledFor is how long its spec has been unchanged.
 	crd        *apiextensionsv1.CustomResourceDefinition
@@ -50,7 +49,6 @@ type situation struct {
 	unverified bool
 }
 
-// migration is a StorageVersionMigration.
 type migration struct {
 	object     *unstructured.Unstructured
 	conditions []metav1.Condition
@@ -81,7 +79,6 @@ func (m *migration) is(condition string) bool {
 	return meta.IsStatusConditionTrue(m.conditions, condition)
 }
 
-// message returns the migrator's message in a condition.
 func (m *migration) message(condition string) string {
 	if found := meta.FindStatusCondition(m.conditions, condition); found != nil {
 		return found.Message
@@ -99,7 +96,6 @@ func (m *migration) finishing(now time.Time) bool {
 	return false
 }
 
-// storedVersion returns the storage version of a CRD.
 func storedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for i := range crd.Spec.Versions {
 		if crd.Spec.Versions[i].Storage {
@@ -114,25 +110,21 @@ func (s *situation) pruned() bool {
 	return slices.Equal(s.crd.Status.StoredVersions, []string{s.target})
 }
 
-// action is the next step of a migration.
 type action string
 
 const (
 	// actNothing is for a complete migration, and for the CRD of another release.
 	actNothing action = "nothing"
-	// actSettle waits until the CRD has been unchanged for settleTime. actWait waits for the
-	// control plane.
+	// actSettle waits until the CRD is unchanged, and actWait for the control plane.
 	actSettle action = "settle"
 	actWait   action = "wait"
-	// actCreate creates the StorageVersionMigration. actDelete deletes one whose result does not
-	// apply to the current CRD.
+	// actCreate creates the StorageVersionMigration, and actDelete deletes an old one.
 	actCreate action = "create"
 	actDelete action = "delete"
 	// actRewrite rewrites the objects and then prunes status.storedVersions. actPrune only prunes.
 	actRewrite action = "rewrite"
 	actPrune   action = "prune"
-	// actRestore adds versions to status.storedVersions that the control plane pruned although
-	// objects may still be stored in them.
+	// actRestore adds versions that the control plane pruned too early.
 	actRestore action = "restore"
 )
 
@@ -153,7 +145,6 @@ func decide(s *situation, now time.Time) action {
 	return actRewrite
 }
 
-// decideOn returns the next action for an existing StorageVersionMigration.
 func decideOn(m *migration, s *situation, now time.Time) action {
 	switch {
 	case m.object.GetDeletionTimestamp() != nil || m.finishing(now):

@@ -13,19 +13,18 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 )
 
 const (
-	// maxText bounds a text, in bytes before escaping. Names of users and objects, and UIDs, are
-	// shorter.
+	// maxText bounds a text in bytes. Names of users and objects, and UIDs, are shorter.
 	maxText = 256
 	// linesPerSecond and linesAtOnce bound the log of one Limit.
 	linesPerSecond = 1
 	linesAtOnce    = 20
 )
 
-// Text returns a text with its control characters and quotation marks escaped as in Go, truncated
-// to 256 bytes.
+// Text escapes control characters and quotation marks as Go does, and truncates.
 func Text(text string) string {
 	cut := len(text) > maxText
 	if cut {
@@ -63,7 +62,6 @@ func (l *Limit) Logger(base logr.Logger) logr.Logger {
 	return logr.New(sink{base.WithCallDepth(1).GetSink(), l})
 }
 
-// sink writes the lines of a Limit's loggers.
 type sink struct {
 	to    logr.LogSink
 	limit *Limit
@@ -139,4 +137,28 @@ func bounded(keysAndValues []any) []any {
 	}
 
 	return out
+}
+
+// Rates bounds how often each address can cause something.
+type Rates struct {
+	perSecond rate.Limit
+	burst     int
+	remember  time.Duration
+	limiters  *utilcache.LRUExpireCache
+}
+
+// NewRates returns Rates with a burst for each address. They forget an address after a time, which
+// must be longer than the burst takes to refill, or if there are too many addresses.
+func NewRates(perSecond float64, burst, addresses int, remember time.Duration) *Rates {
+	return &Rates{rate.Limit(perSecond), burst, remember, utilcache.NewLRUExpireCache(addresses)}
+}
+
+// Allow reports whether an address may cause another one now.
+func (r *Rates) Allow(address string) bool {
+	limiter, found := r.limiters.Get(address)
+	if !found {
+		limiter = rate.NewLimiter(r.perSecond, r.burst)
+		r.limiters.Add(address, limiter, r.remember)
+	}
+	return limiter.(*rate.Limiter).Allow()
 }

@@ -20,7 +20,7 @@ const (
 	// is blocked by a tenant takes longer. `make bench` measures how fast it is.
 	neighbourLimit = 15 * time.Second
 	// neighbourPause is the time between two changes. Without a pause, the neighbour's namespace
-	// would lose its priority too (internal/objectcache/queue.go).
+	// would lose its priority too (internal/manager/queue.go).
 	neighbourPause = time.Second
 )
 

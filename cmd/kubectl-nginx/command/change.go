@@ -56,7 +56,6 @@ the current time, and changes nothing else. This also retries a change that was 
 	return cmd
 }
 
-// newPause returns the pause command, or the resume command if pause is false.
 func newPause(c *cli, pause bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause NAME",
@@ -87,8 +86,7 @@ func newPause(c *cli, pause bool) *cobra.Command {
 	return cmd
 }
 
-// setField sets a field of the spec. The patch has the UID, so the API server rejects it if the
-// object was deleted and created again.
+// setField sets a field of the spec. The UID makes a change of another object fail.
 func (c *connection) setField(ctx context.Context, object *v1alpha2.NginxOperator, field string, value any) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": object.UID},
@@ -113,7 +111,6 @@ func (c *cli) done(ctx context.Context, connected *connection, object *v1alpha2.
 	return err
 }
 
-// waitUntilReady returns the message of the Ready condition.
 func (c *connection) waitUntilReady(ctx context.Context, object *v1alpha2.NginxOperator, timeout time.Duration) (string, error) {
 	message := "the operator has not reconciled the change"
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -2,13 +2,18 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
@@ -29,8 +34,7 @@ type connection struct {
 	enforced bool
 }
 
-// connect returns a client for the cluster of the kubeconfig flags. warn gets each warning of the
-// API server once.
+// connect returns a client for the cluster of the flags. warn gets each warning once.
 func (c *cli) connect(warn func(text string)) (*connection, error) {
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
@@ -64,7 +68,6 @@ func (c *cli) warn(text string) {
 	_, _ = fmt.Fprintln(c.ErrOut, printer.PainterOf(c.ErrOut).Paint(printer.Yellow, "Warning:"), printer.Line(text))
 }
 
-// warnings calls a function with each warning of the API server, once.
 type warnings struct {
 	warn func(text string)
 
@@ -86,7 +89,6 @@ func (c *connection) instance(ctx context.Context, name string) (*v1alpha2.Nginx
 	return object, c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, object)
 }
 
-// eachInstance calls the function with each selected instance.
 func (c *connection) eachInstance(ctx context.Context, which selection, do func(*v1alpha2.NginxOperator) error) error {
 	namespace := c.namespace
 	if which.all {
@@ -108,4 +110,80 @@ func (c *connection) pods(ctx context.Context, object *v1alpha2.NginxOperator) (
 	list := &corev1.PodList{}
 	err := c.List(ctx, list, client.InNamespace(object.Namespace), client.MatchingLabels(wellknown.Selector(object.Name)))
 	return list.Items, err
+}
+
+// selection has the flags of commands that accept a name, or else select instances with -A and -l.
+type selection struct {
+	format output
+	all    bool
+	labels string
+}
+
+func (s *selection) add(cmd *cobra.Command) {
+	s.format.add(cmd)
+	cmd.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "select the instances of all namespaces")
+	cmd.Flags().StringVarP(&s.labels, "selector", "l", "", "select instances by label, for example app=web")
+}
+
+func (s *selection) check(args []string) error {
+	if len(args) > 0 && (s.all || s.labels != "") {
+		return errors.New("a resource cannot be retrieved by name with --all-namespaces or --selector")
+	}
+	return s.format.check()
+}
+
+type output string
+
+func (o *output) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP((*string)(o), "output", "o", "", "output format: json or yaml (default: text)")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (o *output) check() error {
+	switch *o {
+	case "", "json", "yaml":
+		return nil
+	}
+	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,yaml", string(*o))
+}
+
+func (o *output) print(to io.Writer, value any) (bool, error) {
+	encode := printer.YAML
+	switch *o {
+	case "":
+		return false, nil
+	case "json":
+		encode = printer.JSON
+	}
+
+	raw, err := encode(value)
+	if err == nil {
+		_, err = to.Write(raw)
+	}
+	return true, err
+}
+
+// files is the flag -f, which is required.
+type files []string
+
+func (f *files) add(cmd *cobra.Command) {
+	const usage = "files, directories, or URLs with manifests; - for standard input"
+	cmd.Flags().StringSliceVarP((*[]string)(f), "filename", "f", nil, usage)
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if len(*f) == 0 {
+			return errors.New("must specify -f FILENAME")
+		}
+		return nil
+	}
+}
+
+// read returns the manifests. If enforced is true, another namespace is an error.
+func (f *files) read(builder *resource.Builder, enforced bool) ([]*unstructured.Unstructured, error) {
+	options := &resource.FilenameOptions{Filenames: *f}
+	infos, err := builder.FilenameParam(enforced, options).Flatten().Do().Infos()
+	var manifests []*unstructured.Unstructured
+	for _, info := range infos {
+		manifests = append(manifests, info.Object.(*unstructured.Unstructured))
+	}
+	return manifests, err
 }

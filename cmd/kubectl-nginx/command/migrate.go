@@ -59,11 +59,9 @@ in conf.d. Use it as the only file.`,
 	return cmd
 }
 
-// maxStart is the size of the text that shows whether a file is a configuration, which can start
-// with comments.
+// maxStart bounds the comments before the first word, which shows whether it is a configuration.
 const maxStart = 64 << 10
 
-// convert converts manifests, or one configuration of nginx.
 func (c *cli) convert(from files, name string) ([]migrate.Result, error) {
 	builder, manifests := resource.NewLocalBuilder().Unstructured(), files{}
 	for _, file := range from {
@@ -94,8 +92,7 @@ func (c *cli) convert(from files, name string) ([]migrate.Result, error) {
 	return migrate.From(objects, name)
 }
 
-// open opens a file. It returns an empty one for a URL, a pattern, and a file that cannot be read.
-// isStream is true if the file can be read only once.
+// open returns no text for a URL, a pattern, and a file that cannot be read, which fails later.
 func (c *cli) open(file string) (opened io.Reader, isStream bool) {
 	if file == "-" {
 		return c.In, true

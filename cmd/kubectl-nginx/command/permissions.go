@@ -95,7 +95,6 @@ func (p Permission) String() string {
 	return line
 }
 
-// addPermissions adds the permissions to the help of the commands.
 func addPermissions(root *cobra.Command) {
 	permissions := Permissions()
 	for _, cmd := range root.Commands() {

@@ -109,7 +109,6 @@ func forbidden(verb string, err error) tree.Forbidden {
 	return missing
 }
 
-// statusOfAll prints trees as they arrive, or one JSON or YAML structure at the end.
 func (c *cli) statusOfAll(ctx context.Context, connected *connection, which selection) error {
 	list := struct {
 		Items []tree.Report `json:"items"`
@@ -141,8 +140,7 @@ func (c *cli) statusOfAll(ctx context.Context, connected *connection, which sele
 	return err
 }
 
-// child reads a child, or only its metadata if the report needs no more. It returns nil if the child
-// does not exist.
+// child reads a child, or only its metadata if that is enough. A missing child is nil.
 func (c *connection) child(ctx context.Context, object *v1alpha2.NginxOperator, related v1alpha2.RelatedObject) (client.Object, error) {
 	gvk := schema.FromAPIVersionAndKind(related.APIVersion, related.Kind)
 	var child client.Object = &metav1.PartialObjectMetadata{}

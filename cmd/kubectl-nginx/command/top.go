@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
 	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
@@ -28,7 +30,6 @@ const (
 	maxScrapes = 16
 )
 
-// scrape has the metrics of an exporter by name, and the time of the scrape.
 type scrape struct {
 	at     time.Time
 	values map[string]float64
@@ -88,7 +89,6 @@ measured between two scrapes, and includes probes and scrapes.`,
 	return cmd
 }
 
-// exporters returns the exporters of an instance, or of all selected instances if the name is "".
 func (c *connection) exporters(ctx context.Context, name string, which selection) ([]exporter, error) {
 	var exporters []exporter
 	isMonitored := false
@@ -131,7 +131,6 @@ func (c *connection) exporters(ctx context.Context, name string, which selection
 		"For the reason, run: kubectl nginx status %s -n %s", name, name, c.namespace)
 }
 
-// runningExporter returns the port of the exporter of a Pod, or 0 if no exporter is running.
 func runningExporter(pod *corev1.Pod) int32 {
 	runs := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(status corev1.ContainerStatus) bool {
 		return status.Name == wellknown.ExporterContainer && status.State.Running != nil
@@ -144,8 +143,7 @@ func runningExporter(pod *corev1.Pod) int32 {
 	return 0
 }
 
-// loads scrapes each exporter twice. The error lists the exporters that failed. The result has the
-// loads of all other exporters.
+// loads scrapes each exporter twice. The error lists those that failed.
 func (c *connection) loads(ctx context.Context, exporters []exporter, interval time.Duration) ([]Load, error) {
 	before, errsBefore := c.scrapeAll(ctx, exporters)
 	select {
@@ -198,8 +196,7 @@ func (c *connection) scrape(ctx context.Context, from exporter) (_ scrape, err e
 	return parse(io.LimitReader(body, maxMetrics))
 }
 
-// parse reads the metrics that have a single series. It returns an error if nginx did not answer
-// the exporter.
+// parse reads the metrics that have a single series.
 func parse(from io.Reader) (scrape, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(from)
@@ -233,4 +230,71 @@ func loadOf(before, after scrape) Load {
 		Active:            count("active"), Reading: count("reading"), Writing: count("writing"), Waiting: count("waiting"),
 		Dropped: count("accepted") - count("handled"),
 	}
+}
+
+// Load has the requests and connections of a Pod, or of all Pods of an instance.
+type Load struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Pod is the name of the Pod, or "" for a sum. Pods is then the number of Pods that answered.
+	Pod  string `json:"pod,omitempty"`
+	Pods int    `json:"pods,omitempty"`
+	// RequestsPerSecond is the rate between two scrapes. It includes probes and scrapes.
+	RequestsPerSecond float64 `json:"requestsPerSecond"`
+	// Active is the number of connections. Waiting connections are idle.
+	Active  int64 `json:"active"`
+	Reading int64 `json:"reading"`
+	Writing int64 `json:"writing"`
+	Waiting int64 `json:"waiting"`
+	// Dropped counts connections that nginx closed because worker_connections were used up.
+	Dropped int64 `json:"dropped"`
+}
+
+// sums returns the sum over the Pods of each instance. Pods of an instance must be adjacent.
+func sums(loads []Load) []Load {
+	var sums []Load
+	for _, load := range loads {
+		if last := len(sums) - 1; last < 0 || sums[last].Namespace != load.Namespace || sums[last].Name != load.Name {
+			sums = append(sums, Load{Namespace: load.Namespace, Name: load.Name})
+		}
+
+		sum := &sums[len(sums)-1]
+		sum.Pods++
+		sum.RequestsPerSecond += load.RequestsPerSecond
+		sum.Active += load.Active
+		sum.Reading += load.Reading
+		sum.Writing += load.Writing
+		sum.Waiting += load.Waiting
+		sum.Dropped += load.Dropped
+	}
+
+	return sums
+}
+
+func (c *cli) printLoads(loads []Load, format *output) error {
+	list := struct {
+		Items []Load `json:"items"`
+	}{append([]Load{}, loads...)}
+
+	if printed, err := format.print(c.Out, list); printed || len(loads) == 0 {
+		return err
+	}
+
+	table := tabwriter.NewWriter(c.Out, 0, 0, 3, ' ', 0)
+	first := "NAMESPACE\tNAME\tPODS"
+	if loads[0].Pod != "" {
+		first = "POD"
+	}
+
+	_, _ = fmt.Fprintln(table, first+"\tREQUESTS/S\tACTIVE\tREADING\tWRITING\tWAITING\tDROPPED")
+	for _, load := range loads {
+		name := printer.Line(load.Pod)
+		if name == "" {
+			name = fmt.Sprintf("%s\t%s\t%d", printer.Line(load.Namespace), printer.Line(load.Name), load.Pods)
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%.1f\t%d\t%d\t%d\t%d\t%d\n",
+			name, load.RequestsPerSecond, load.Active, load.Reading, load.Writing, load.Waiting, load.Dropped)
+	}
+
+	return table.Flush()
 }

@@ -1,7 +1,10 @@
 package migrate
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/rand"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -18,8 +21,7 @@ import (
 // The first word of a manifest has a colon, a bracket, or is "---".
 var startOfConfiguration = regexp.MustCompile(`^(?:\s|#[^\n]*\n)*[a-z][a-z0-9_]*(?:\s*[{;]|\s+[^\s:])`)
 
-// IsConfiguration reports whether a file that starts with this text is a configuration of nginx
-// instead of manifests.
+// IsConfiguration reports whether this start of a file is a configuration, not a manifest.
 func IsConfiguration(start []byte) bool { return startOfConfiguration.Match(start) }
 
 // FromFile returns an NginxOperator for a complete nginx.conf, or a file with server blocks. name is
@@ -60,7 +62,6 @@ func FromFile(file, text, name string) (Result, error) {
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameOfFile returns the default name of an NginxOperator for a file.
 func nameOfFile(file string) string {
 	base := strings.ToLower(strings.TrimSuffix(file, ".conf"))
 	if name := strings.Trim(notInName.ReplaceAllString(base, "-"), "-") + suffix; len(utilvalidation.IsDNS1035Label(name)) == 0 {
@@ -99,8 +100,7 @@ func (f *wholeFile) addListen(server *crossplane.Directive) {
 // noPath starts messages about files that are next to the configuration on its host.
 const noPath = "%s: the Pods do not have this path; "
 
-// adapt changes a directive of the http block to the operator's Pods. It returns false if the
-// directive must be omitted.
+// adapt changes a directive to the operator's Pods, or returns false to omit it.
 func (f *wholeFile) adapt(d *crossplane.Directive) bool {
 	value := first(d)
 	switch name := d.Directive; {
@@ -171,7 +171,6 @@ func (f *wholeFile) root(d *crossplane.Directive) {
 	}
 }
 
-// cachePlaces are the directories in which spec.cache can be.
 var cachePlaces = []string{"/var/cache", "/cache", "/data", "/mnt", "/srv"}
 
 // cache adds a volume for the cache paths of the file, because admission rejects them without it.
@@ -201,3 +200,63 @@ func (r *Result) cache(f *wholeFile) {
 }
 
 func isBelow(file, directory string) bool { return strings.HasPrefix(file, directory+"/") }
+
+var lua = &crossplane.Lua{}
+
+// http returns the http block without includes of the files, and the masks of these.
+func (f *wholeFile) http(files []string) (text string, masks []string, err error) {
+	block := slices.DeleteFunc(slices.Clone(f.block), func(directive *crossplane.Directive) bool {
+		if directive.Directive != "include" || len(directive.Args) != 1 {
+			return false
+		}
+
+		mask := directive.Args[0]
+		if !path.IsAbs(mask) {
+			mask = path.Join(f.directory, mask)
+		}
+
+		isOmitted := slices.ContainsFunc(files, func(file string) bool { return matches([]string{mask}, file) })
+		if isOmitted {
+			masks = append(masks, mask)
+		}
+		return isOmitted
+	})
+
+	text, err = build(block)
+	return text, masks, err
+}
+
+// needsQuotes is random, so no word has it. Its space makes crossplane quote the word.
+var needsQuotes = " " + rand.Text()
+
+func build(block crossplane.Directives) (string, error) {
+	if len(block) == 0 {
+		return "", nil
+	}
+
+	quoteHashes(block)
+	var built bytes.Buffer
+	options := &crossplane.BuildOptions{Indent: 2, Builders: []crossplane.RegisterBuilder{lua.RegisterBuilder()}}
+	if err := crossplane.Build(&built, crossplane.Config{Parsed: block}, options); err != nil {
+		return "", fmt.Errorf("failed to write the configuration: %w", err)
+	}
+	return strings.TrimSpace(strings.ReplaceAll(built.String(), needsQuotes, "")) + "\n", nil
+}
+
+// quoteHashes marks the words with a leading #, of which crossplane would make comments.
+func quoteHashes(block crossplane.Directives) {
+	quote := func(word *string) {
+		if strings.HasPrefix(*word, "#") {
+			*word = needsQuotes + *word
+		}
+	}
+	for _, d := range block {
+		if !d.IsComment() {
+			quote(&d.Directive)
+		}
+		for i := range d.Args {
+			quote(&d.Args[i])
+		}
+		quoteHashes(d.Block)
+	}
+}

@@ -32,7 +32,6 @@ func isConfiguration(mount mounted) bool {
 		slices.Contains(directories, path.Dir(at)) && mount.subPath != ""
 }
 
-// matches reports whether one of the masks of includes matches a file.
 func matches(masks []string, file string) bool {
 	return slices.ContainsFunc(masks, func(mask string) bool {
 		matched, err := path.Match(mask, file)
@@ -40,7 +39,6 @@ func matches(masks []string, file string) bool {
 	})
 }
 
-// configMap returns the data of a ConfigMap, and whether the manifests have it.
 func (r *Result) configMap(name string) (data map[string]string, exists bool, err error) {
 	for _, manifest := range r.manifests {
 		if manifest.GetKind() == "ConfigMap" && manifest.GetName() == name && manifest.GetNamespace() == r.Object.Namespace {
@@ -51,7 +49,6 @@ func (r *Result) configMap(name string) (data map[string]string, exists bool, er
 	return nil, false, nil
 }
 
-// config converts a configuration in a ConfigMap: server blocks, or a complete nginx.conf.
 func (r *Result) config(name string, mount mounted) error {
 	data, exists, err := r.configMap(name)
 	if err != nil {
@@ -84,7 +81,6 @@ func (r *Result) config(name string, mount mounted) error {
 	return nil
 }
 
-// filesOf returns the texts of a mounted ConfigMap by the path of their file.
 func filesOf(data map[string]string, mount mounted) (map[string]string, error) {
 	texts := data
 	if items := itemsOf(mount.volume); items != nil {
@@ -117,7 +113,6 @@ func filesOf(data map[string]string, mount mounted) (map[string]string, error) {
 	return files, nil
 }
 
-// assemble writes the configuration that was found to the spec.
 func (r *Result) assemble() error {
 	files := slices.Sorted(maps.Keys(r.included))
 	var text string
@@ -157,7 +152,6 @@ func (r *Result) assemble() error {
 	return nil
 }
 
-// volumeIncludes returns the files of volumes that nginx includes by masks.
 func (r *Result) volumeIncludes(masks []string) []string {
 	var includes []string
 	for i := range r.Object.Spec.Volumes {

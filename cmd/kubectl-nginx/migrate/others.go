@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// dependents identifies the objects that belong to a workload.
 type dependents struct {
 	// podLabels are the labels of the Pods of the workload, and serviceLabels those of its Service.
 	podLabels, serviceLabels map[string]string
@@ -57,7 +56,6 @@ func (r *Result) others(workload dependents) {
 	}
 }
 
-// selectsPods reports whether the selector in a field of spec selects the Pods.
 func selectsPods(field string) func(map[string]any, dependents) bool {
 	return func(object map[string]any, workload dependents) bool {
 		return selects(object, field, workload.podLabels)
@@ -97,7 +95,6 @@ func routes(object map[string]any, workload dependents) bool {
 	return workload.service != "" && names(object["spec"], workload.service)
 }
 
-// names reports whether a value has an object with a name.
 func names(value any, name string) bool {
 	switch value := value.(type) {
 	case map[string]any:

@@ -9,13 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// podSpec converts the fields of a Pod other than containers and volumes.
 func (r *Result) podSpec(template, pod source) {
 	spec := &r.Object.Spec
 	template.in("metadata").drop("creationTimestamp")
@@ -36,7 +36,6 @@ func (r *Result) podSpec(template, pod source) {
 	r.drain(pod)
 }
 
-// place adds scheduling and annotations to the labels of the Pod template.
 func (r *Result) place(placed v1alpha2.PodTemplate) {
 	if affinity := placed.Affinity; affinity != nil && *affinity == (corev1.Affinity{}) {
 		placed.Affinity = nil
@@ -47,7 +46,6 @@ func (r *Result) place(placed v1alpha2.PodTemplate) {
 	r.Object.Spec.PodTemplate = unlessEmpty(placed)
 }
 
-// unlessEmpty returns a value, or nil if it has no fields.
 func unlessEmpty[T any](value T) *T {
 	if equality.Semantic.DeepEqual(value, *new(T)) {
 		return nil
@@ -55,8 +53,7 @@ func unlessEmpty[T any](value T) *T {
 	return &value
 }
 
-// podLabels converts the labels of the Pods. It omits the labels of the selector, because otherwise
-// the Service of the workload would select the new Pods, too.
+// podLabels omits those by which the old Service would select the new Pods, too.
 func (r *Result) podLabels(path string, labels, selected map[string]string) {
 	labels = maps.Clone(labels)
 	if len(selected) > 0 {
@@ -98,7 +95,6 @@ func (r *Result) withoutReserved(path string, all map[string]string) map[string]
 	return all
 }
 
-// ownMetadata records the labels and annotations of a workload that are not copied.
 func (r *Result) ownMetadata(from source) {
 	for _, name := range []string{"labels", "annotations"} {
 		if all := from.in("metadata", name); len(all.fields) > 0 {
@@ -108,8 +104,7 @@ func (r *Result) ownMetadata(from source) {
 	from.in("metadata").drop("labels", "annotations")
 }
 
-// drain converts the grace period, which is 5 seconds longer than drainSeconds. 30 seconds is the
-// default of Kubernetes and of the operator.
+// drain converts the grace period, which is 5 seconds longer than drainSeconds.
 func (r *Result) drain(pod source) {
 	const field = "terminationGracePeriodSeconds"
 	var grace *int64
@@ -139,4 +134,72 @@ func findNginx(pod source) (nginx source, others []source, err error) {
 		return source{}, nil, errors.New("cannot find the nginx container: no container is named nginx or has nginx in its image name")
 	}
 	return all[at], slices.Delete(slices.Clone(all), at, at+1), nil
+}
+
+func (r *Result) fromDeployment(manifest *unstructured.Unstructured) error {
+	from := newSource(manifest, &r.notes)
+	template := from.in("spec", "template")
+	podLabels := map[string]string{}
+	template.into(&podLabels, "metadata", "labels")
+	r.deploymentSpec(from, podLabels)
+
+	pod := template.in("spec")
+	nginx, others, err := findNginx(pod)
+	if err != nil {
+		return err
+	}
+
+	r.podSpec(template, pod)
+	r.securityContext(pod.in("securityContext"), nginx.in("securityContext"))
+	ports := nginx.list("ports")
+	r.nginxContainer(nginx)
+	r.otherContainers(pod.list("initContainers"), others)
+	if err := r.volumes(pod.list("volumes"), nginx.list("volumeMounts"), r.knownMount); err != nil {
+		return err
+	}
+	if err := r.assemble(); err != nil {
+		return err
+	}
+
+	service := r.findService(podLabels)
+	r.service(service, ports)
+	nginx.rest()
+	from.rest()
+
+	related := dependents{podLabels: podLabels, kind: "Deployment", name: manifest.GetName()}
+	if service != nil {
+		related.service, related.serviceLabels = service.GetName(), service.GetLabels()
+	}
+
+	r.others(related)
+	return nil
+}
+
+func (r *Result) deploymentSpec(from source, podLabels map[string]string) {
+	deployment := from.in("spec")
+	deployment.pick(&r.Object.Spec, "replicas")
+	selected := map[string]string{}
+	deployment.into(&selected, "selector", "matchLabels")
+	deployment.drop("selector")
+	if kind := deployment.text("strategy", "type"); kind != "" && kind != "RollingUpdate" {
+		deployment.lose("strategy.type", kind+": the operator always uses rolling updates")
+	}
+
+	// Ignore the API server's defaults: the operator's defaults lose no request.
+	deployment.dropDefault(map[string]any{
+		"revisionHistoryLimit": int64(10), "progressDeadlineSeconds": int64(v1alpha2.DefaultProgressDeadlineSeconds),
+	})
+
+	update := deployment.in("strategy", "rollingUpdate")
+	if update.fields["maxSurge"] == "25%" && update.fields["maxUnavailable"] == "25%" {
+		update.drop("maxSurge", "maxUnavailable")
+	}
+
+	var rollout v1alpha2.Rollout
+	update.pick(&rollout, "maxSurge", "maxUnavailable")
+	deployment.pick(&rollout, "progressDeadlineSeconds")
+	r.Object.Spec.Rollout = unlessEmpty(rollout)
+
+	r.ownMetadata(from)
+	r.podLabels(from.path+".spec.template.metadata.labels", podLabels, selected)
 }

@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +20,6 @@ import (
 	"github.com/example/nginx-operator/internal/validation"
 )
 
-// notes are the manual steps of a migration.
 type notes struct {
 	// Lost lists the fields without an equivalent, with advice.
 	Lost []string
@@ -66,7 +67,6 @@ func newResult(from, namespace, name string, manifests []*unstructured.Unstructu
 	}
 }
 
-// finish checks the NginxOperator, and lists the objects that it references.
 func (r *Result) finish() {
 	// An image with which no Pod starts is more important than all other differences.
 	r.Check = append(r.checkImages().Check, r.Check...)
@@ -145,4 +145,39 @@ func (r *Result) YAML() ([]byte, error) {
 	}{NginxOperator: r.Object})
 
 	return append([]byte(text.String()), raw...), err
+}
+
+// From returns the replacement of each workload in the manifests. name is the name of the only
+// replacement, or "" for the name of the workload with a suffix.
+func From(manifests []*unstructured.Unstructured, name string) ([]Result, error) {
+	var results []Result
+	for _, manifest := range manifests {
+		var convert func(*Result, *unstructured.Unstructured) error
+		switch manifest.GroupVersionKind().GroupKind().String() {
+		case "Deployment.apps":
+			convert = (*Result).fromDeployment
+		case "Nginx.nginx.tsuru.io":
+			convert = (*Result).fromTsuru
+		default:
+			continue
+		}
+
+		if name != "" && len(results) > 0 {
+			return nil, errors.New("--name requires manifests with exactly one workload. Remove --name, or convert one workload at a time")
+		}
+
+		from := manifest.GetKind() + " " + manifest.GetName()
+		result := newResult(from, manifest.GetNamespace(), cmp.Or(name, manifest.GetName()+suffix), manifests)
+		if err := convert(&result, manifest); err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+
+		result.finish()
+		results = append(results, result)
+	}
+
+	if len(results) == 0 {
+		return nil, errors.New("the manifests have neither a Deployment (apps/v1) nor an Nginx (nginx.tsuru.io/v1alpha1)")
+	}
+	return results, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/images"
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
@@ -39,7 +40,6 @@ func (r *Result) securityContext(pod, nginx source) {
 	r.Object.Spec.SecurityContext = unlessEmpty(context)
 }
 
-// takeRestricted removes the settings that the operator's Pods have, too.
 func takeRestricted(context source) {
 	context.dropDefault(map[string]any{"runAsNonRoot": true, "readOnlyRootFilesystem": true})
 	profile := context.in("seccompProfile")
@@ -93,7 +93,6 @@ func (r *Result) sameSecurityContext(container source) {
 	container.drop("securityContext")
 }
 
-// checkImages warns of images with which the operator's Pods do not start, or may not start.
 func (r *Result) checkImages() notes {
 	spec, warnings := &r.Object.Spec, notes{}
 	if repository, _ := images.Parse(spec.Image); slices.Contains(bitnamiImages, repository) {
@@ -136,7 +135,6 @@ func (r *Result) checkImages() notes {
 	return warnings
 }
 
-// checkBuiltIn warns that the configuration in the image is not used.
 func (r *Result) checkBuiltIn() {
 	spec := &r.Object.Spec
 	repository, _ := images.Parse(spec.Image)
@@ -146,4 +144,73 @@ func (r *Result) checkBuiltIn() {
 
 	r.check("spec.config: the manifests have no configuration of nginx, and the operator does not use the one in the image (%s). If it is "+
 		"not nginx's default, copy the content of its http block to spec.config", spec.Image)
+}
+
+func (r *Result) nginxContainer(nginx source) {
+	dropEnvDefaults(nginx)
+	nginx.pick(&r.Object.Spec, "image", "resources", "env")
+	dropDefaults(nginx)
+	nginx.drop("name")
+	r.probes(nginx)
+}
+
+// probes records the probes of the nginx container. The operator's probes ask a server of its own.
+func (r *Result) probes(nginx source) {
+	var replaced []string
+	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		if !isNothing(nginx.take(name)) {
+			replaced = append(replaced, name)
+		}
+	}
+	if len(replaced) > 0 {
+		r.check("%s: the operator's probes replace %s. They ask a server of the operator, so a Pod is ready as soon as nginx runs",
+			nginx.path, strings.Join(replaced, " and "))
+	}
+}
+
+// otherContainers turns init containers with restartPolicy Always into sidecars.
+func (r *Result) otherContainers(initContainers, containers []source) {
+	spec := &r.Object.Spec
+	for _, container := range initContainers {
+		if container.fields["restartPolicy"] == string(corev1.ContainerRestartPolicyAlways) {
+			container.drop("restartPolicy")
+			spec.Sidecars = append(spec.Sidecars, r.container(container))
+			continue
+		}
+		spec.InitContainers = append(spec.InitContainers, r.container(container))
+	}
+	for _, container := range containers {
+		spec.Sidecars = append(spec.Sidecars, r.container(container))
+	}
+}
+
+func (r *Result) container(from source) (container v1alpha2.Container) {
+	dropEnvDefaults(from)
+	dropDefaults(from)
+	r.sameSecurityContext(from)
+	from.all(&container)
+	return container
+}
+
+func dropDefaults(container source) {
+	container.dropDefault(map[string]any{
+		"imagePullPolicy": string(corev1.PullIfNotPresent), "terminationMessagePath": corev1.TerminationMessagePathDefault,
+	})
+	container.drop("terminationMessagePolicy") // the operator's value shows more
+}
+
+func dropEnvDefaults(container source) {
+	for _, variable := range codec.Objects(container.fields["env"]) {
+		from := source{fields: variable}.in("valueFrom")
+		from.in("fieldRef").dropDefault(map[string]any{"apiVersion": "v1"})
+		from.in("resourceFieldRef").dropDefault(map[string]any{"divisor": "0"})
+	}
+}
+
+func (r *Result) mounts(volume string) bool {
+	isOf := func(mount v1alpha2.VolumeMount) bool { return mount.Name == volume }
+	others := slices.Concat(r.Object.Spec.InitContainers, r.Object.Spec.Sidecars)
+	return slices.ContainsFunc(others, func(container v1alpha2.Container) bool {
+		return slices.ContainsFunc(container.VolumeMounts, isOf)
+	})
 }

@@ -34,7 +34,6 @@ func (r *Result) findService(podLabels map[string]string) *unstructured.Unstruct
 	return headless
 }
 
-// containerPorts converts the ports of the nginx container. It omits ports other than TCP.
 func containerPorts(ports []source) []corev1.ContainerPort {
 	var converted []corev1.ContainerPort
 	for _, from := range ports {
@@ -48,7 +47,6 @@ func containerPorts(ports []source) []corev1.ContainerPort {
 	return converted
 }
 
-// isTCP reports whether a port has protocol TCP. Others are lost.
 func isTCP(port source, number int32) bool {
 	protocol := cmp.Or(port.text("protocol"), string(corev1.ProtocolTCP))
 	if protocol != string(corev1.ProtocolTCP) {
@@ -58,7 +56,6 @@ func isTCP(port source, number int32) bool {
 	return true
 }
 
-// service converts a Service, or nil, and the container ports that it targets.
 func (r *Result) service(manifest *unstructured.Unstructured, ports []source) {
 	spec, listens := &r.Object.Spec, containerPorts(ports)
 	if manifest == nil {
@@ -158,7 +155,6 @@ func (r *Result) servicePorts(ports []source, listens []corev1.ContainerPort) []
 	return converted
 }
 
-// setProtocols marks the ports on which the servers of the configuration serve TLS.
 func (r *Result) setProtocols() {
 	spec := &r.Object.Spec
 	if spec.Config == nil {
@@ -177,7 +173,6 @@ func (r *Result) setProtocols() {
 	}
 }
 
-// closedPorts records the ports of the nginx container that the Service does not have.
 func (r *Result) closedPorts(listens []corev1.ContainerPort, service string) {
 	open := defaults.ListenPorts(&r.Object.Spec)
 	for _, port := range listens {

@@ -29,8 +29,7 @@ const (
 	securePort int32 = 443
 )
 
-// tsuruPorts converts the ports. tsuru's Service always has ports 80 and 443. The ports of the Pod
-// template only select the numbers on which nginx listens.
+// tsuruPorts converts ports 80 and 443. The Pod template only selects where nginx listens.
 func (r *Result) tsuruPorts(nginx source, service string, known listening) {
 	pod := nginx.in("podTemplate")
 	numbers := map[string]int32{tsuruHTTP: 8080, tsuruHTTPS: 8443} // pkg/k8s/k8s.go:640

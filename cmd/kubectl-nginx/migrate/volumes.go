@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/codec"
 	"github.com/example/nginx-operator/internal/defaults"
 )
 
@@ -33,14 +34,12 @@ var unread = map[string]string{
 	bitnami + "/stream_server_blocks": onlyHTTP,
 }
 
-// mounted is a volume of a Pod, and its mount path in the nginx container.
 type mounted struct {
 	volume            source
 	name, at, subPath string
 }
 
-// volumes converts the volumes of the nginx container. known converts a mount that has its own
-// field, and returns false for other mounts.
+// volumes converts the volumes of nginx, except for mounts that known converts.
 func (r *Result) volumes(declared, mounts []source, known func(mounted) (bool, error)) error {
 	volumes := map[string]source{}
 	for _, volume := range declared {
@@ -97,7 +96,6 @@ func loseUnread(mount source, at string) {
 	}
 }
 
-// addVolume adds a volume, unless spec.volumes does not support its source.
 func (r *Result) addVolume(target v1alpha2.Volume, name string, from source) {
 	if _, isEmptyDir := from.fields["emptyDir"]; isEmptyDir && from.fields["emptyDir"] == nil {
 		from.fields["emptyDir"] = map[string]any{}
@@ -178,11 +176,9 @@ func cacheSize(text string, size resource.Quantity, factor float64) string {
 // itemsOf returns the keys in a volume by their path, or nil if it has all keys of the ConfigMap.
 func itemsOf(volume source) map[string]string {
 	var items map[string]string
-	list, _, _ := unstructured.NestedSlice(volume.fields, "configMap", "items")
-	for _, item := range list {
-		fields, _ := item.(map[string]any)
-		key, _ := fields["key"].(string)
-		file, _ := fields["path"].(string)
+	for _, item := range codec.Objects(volume.in("configMap").fields["items"]) {
+		key, _ := item["key"].(string)
+		file, _ := item["path"].(string)
 		if items == nil {
 			items = map[string]string{}
 		}
@@ -195,9 +191,6 @@ func itemsOf(volume source) map[string]string {
 
 // hasModes reports whether a key in a volume has a mode. spec.volumes reports it as lost.
 func hasModes(volume source) bool {
-	list, _, _ := unstructured.NestedSlice(volume.fields, "configMap", "items")
-	return slices.ContainsFunc(list, func(item any) bool {
-		fields, _ := item.(map[string]any)
-		return fields["mode"] != nil
-	})
+	items := codec.Objects(volume.in("configMap").fields["items"])
+	return slices.ContainsFunc(items, func(item map[string]any) bool { return item["mode"] != nil })
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/example/nginx-operator/internal/nginxconf"
 )
 
-// outsideHTTP are the directives outside of the http block that no field can have, with advice.
 var outsideHTTP = map[string]string{
 	"user":                    "nginx runs as the user of the image, or as that of spec.securityContext.runAsUser",
 	"pid":                     operators,
@@ -30,13 +29,11 @@ var outsideHTTP = map[string]string{
 	"mail":                    onlyHTTP,
 }
 
-// wholeFile has the parts of a complete nginx.conf.
 type wholeFile struct {
 	// notes are about the directives that change or have no equivalent.
 	notes
 
-	// directory is the directory of the file, to which nginx resolves relative includes, and name
-	// is its name in messages.
+	// directory resolves relative includes, and name is the name of the file in messages.
 	directory, name string
 	// isBare is true if nothing is known of the files and volumes next to the file.
 	isBare bool
@@ -49,7 +46,6 @@ type wholeFile struct {
 	caches crossplane.Directives
 }
 
-// read parses a complete nginx.conf, or the content of its http block.
 func read(file, text string, isBare bool) (*wholeFile, error) {
 	whole := &wholeFile{directory: path.Dir(file), name: path.Base(file), isBare: isBare}
 
@@ -106,7 +102,6 @@ func (f *wholeFile) split(all crossplane.Directives) error {
 	return nil
 }
 
-// outside records a directive of the main or events context, or adds it to kept.
 func (f *wholeFile) outside(d *crossplane.Directive, kept *crossplane.Directives) {
 	advice, isDropped := outsideHTTP[d.Directive]
 	switch {
@@ -130,8 +125,7 @@ func (f *wholeFile) outside(d *crossplane.Directive, kept *crossplane.Directives
 	}
 }
 
-// number returns the number of a directive. It returns nil for auto, which is the default, and for
-// a value that the field does not allow.
+// number returns the number of a directive, or nil for auto, which is the default.
 func (f *wholeFile) number(d *crossplane.Directive, least, most int64) *int32 {
 	number, err := strconv.ParseInt(first(d), 10, 32)
 	switch {
@@ -165,7 +159,6 @@ const maxModules = 16
 
 var moduleName = regexp.MustCompile(`^[a-z0-9_]{1,100}$`)
 
-// module converts a load_module.
 func (f *wholeFile) module(d *crossplane.Directive) {
 	name := strings.TrimSuffix(path.Base(first(d)), ".so")
 	switch {
@@ -176,7 +169,6 @@ func (f *wholeFile) module(d *crossplane.Directive) {
 	}
 }
 
-// outside converts the directives outside of the http block.
 func (r *Result) outside(f *wholeFile) (err error) {
 	spec, tuning := &r.Object.Spec, f.nginx
 	if tuning.Main, err = build(f.main); err != nil {

@@ -26,8 +26,7 @@ import (
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
-// dryRuns is a client that reads planned manifests as if they were stored. It turns each write into
-// a dry run, and records it.
+// dryRuns reads planned manifests as if they were stored, and records writes as dry runs.
 type dryRuns struct {
 	client.Client
 
@@ -38,7 +37,6 @@ type dryRuns struct {
 	refused bool
 }
 
-// identity identifies an object in all versions.
 type identity struct {
 	schema.GroupKind
 	types.NamespacedName
@@ -109,7 +107,6 @@ func (d *dryRuns) Patch(ctx context.Context, object client.Object, patch client.
 	return d.record(before, object, unchecked)
 }
 
-// plan stores an object, so that later reads return it.
 func (d *dryRuns) plan(object client.Object) error {
 	id, err := d.identityOf(object, client.ObjectKeyFromObject(object))
 	if err == nil {

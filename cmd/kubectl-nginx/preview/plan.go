@@ -1,15 +1,19 @@
 package preview
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +22,11 @@ import (
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/controllers/nginxoperator"
 	"github.com/example/nginx-operator/internal/conversion"
+	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/nginxconf"
 	"github.com/example/nginx-operator/internal/operand"
+	"github.com/example/nginx-operator/internal/revision"
+	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/pkg/apply"
 	"github.com/example/nginx-operator/pkg/reference"
 )
@@ -130,7 +138,6 @@ func (p *Planner) Declared(ctx context.Context, object *v1alpha2.NginxOperator) 
 	return reconciler.Declared(ctx, object)
 }
 
-// asStored returns a planned NginxOperator in the storage version, with its defaults.
 func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructured, isNew bool) (*v1alpha2.NginxOperator, error) {
 	if planned.GroupVersionKind().Version == v1alpha1.GroupVersion.Version {
 		planned = planned.DeepCopy()
@@ -154,7 +161,6 @@ func (p *Planner) asStored(ctx context.Context, planned *unstructured.Unstructur
 	return object, runtime.DefaultUnstructuredConverter.FromUnstructured(planned.Object, object)
 }
 
-// reconciler returns the operator's reconciler on dry runs, and assumptions about its settings.
 func (p *Planner) reconciler(
 	ctx context.Context, dry *dryRuns, object *v1alpha2.NginxOperator,
 ) (*nginxoperator.Reconciler, []string, error) {
@@ -187,4 +193,76 @@ func (p *Planner) reconciler(
 		Missing:    missing,
 		Release:    release,
 	}, notes, nil
+}
+
+// releaseImage is the default image of this release (config/manager/manager.yaml).
+const releaseImage = "docker.io/nginxinc/nginx-unprivileged:1.30.7"
+
+// release returns the operator's settings that affect child objects, and notes about assumptions.
+// Clients cannot read the settings, so the plan infers them from existing objects.
+func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (operand.Release, []string, error) {
+	release, spec := operand.Release{Image: p.DefaultImage}, &object.Spec
+	running := &appsv1.Deployment{}
+	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), running)
+	if err == nil && metav1.IsControlledBy(running, object) {
+		infer(&release, running)
+		release.IPv6, err = p.listensOnIPv6(ctx, running, defaults.HealthPort(spec))
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return release, nil, err
+	}
+
+	var notes []string
+	if spec.Image == "" && release.Image == "" {
+		release.Image = releaseImage
+		notes = append(notes, fmt.Sprintf(
+			"spec.image is not set, and the operator's default image is unknown. Assuming %s. To change it, use --default-image", releaseImage,
+		))
+	}
+
+	if defaults.HasExporter(spec) && spec.Monitoring.Image == "" && release.ExporterImage == "" {
+		release.ExporterImage = wellknown.DefaultExporterImage
+		notes = append(notes, "spec.monitoring.image is not set, and the operator's default exporter image is unknown. "+
+			"Assuming "+release.ExporterImage)
+	}
+
+	return release, notes, nil
+}
+
+// infer sets the images that the operator chose for a Deployment: the spec of its Pods has none.
+func infer(release *operand.Release, running *appsv1.Deployment) {
+	var spec v1alpha2.NginxOperatorSpec
+	if json.Unmarshal([]byte(running.Annotations[wellknown.AnnotationSpec]), &spec) != nil {
+		return
+	}
+
+	declared := revision.Declaration{Children: []client.Object{running}}
+	if spec.Image == "" {
+		release.Image = cmp.Or(release.Image, declared.Image())
+	}
+	if spec.Monitoring != nil && spec.Monitoring.Image == "" {
+		release.ExporterImage = declared.Exporter()
+	}
+}
+
+// listensOnIPv6 reports whether the health server does. Only the operator's setting enables it.
+func (p *Planner) listensOnIPv6(ctx context.Context, running *appsv1.Deployment, port int32) (bool, error) {
+	key := client.ObjectKey{Namespace: running.Namespace, Name: ConfigOf(&running.Spec.Template.Spec)}
+	if key.Name == "" {
+		return false, nil
+	}
+
+	config := &corev1.ConfigMap{}
+	err := p.Client.Get(ctx, key, config)
+	return strings.Contains(config.Data[nginxconf.MainFile], fmt.Sprintf("listen [::]:%d;", port)), err
+}
+
+// ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "".
+func ConfigOf(pod *corev1.PodSpec) string {
+	for i := range pod.Volumes {
+		if volume := &pod.Volumes[i]; volume.Name == "config" && volume.ConfigMap != nil {
+			return volume.ConfigMap.Name
+		}
+	}
+	return ""
 }

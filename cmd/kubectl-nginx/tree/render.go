@@ -23,7 +23,6 @@ type node struct {
 
 func newNode(text string, children ...node) node { return node{printer.Line(text), children} }
 
-// withMessage returns the node with a message after a separator.
 func (n node) withMessage(separator, message string) node {
 	if message != "" {
 		n.text += separator + printer.Text(message)
@@ -31,12 +30,10 @@ func (n node) withMessage(separator, message string) node {
 	return n
 }
 
-// columns joins the texts that are not empty.
 func columns(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "  ")
 }
 
-// optional formats a value, or returns "" for the zero value.
 func optional[T comparable](format string, value T) string {
 	if value == *new(T) {
 		return ""
@@ -126,7 +123,6 @@ func blockers(report Report, paint printer.Painter) (nodes []node) {
 	return nodes
 }
 
-// goodConditions are the statuses of the conditions of a healthy instance.
 var goodConditions = map[string]metav1.ConditionStatus{
 	v1alpha2.ConditionReady: metav1.ConditionTrue, v1alpha2.ConditionProgressing: metav1.ConditionFalse,
 	v1alpha2.ConditionDegraded: metav1.ConditionFalse, v1alpha2.ConditionCertificatesValid: metav1.ConditionTrue,
@@ -249,7 +245,6 @@ func revisions(report Report, paint printer.Painter, now time.Time) (nodes []nod
 	return nodes
 }
 
-// forbidden returns a line for each verb, and the remedy.
 func forbidden(report Report) (nodes []node) {
 	resources, verbs := map[string][]string{}, []string{}
 	for _, missing := range report.Forbidden {
@@ -271,7 +266,6 @@ func forbidden(report Report) (nodes []node) {
 	return nodes
 }
 
-// age returns the time since an event in the short form of kubectl.
 func age(event metav1.Time, now time.Time) string {
 	if event.IsZero() {
 		return "at an unknown time"

@@ -234,7 +234,6 @@ func podOf(pod *corev1.Pod) Pod {
 	return report
 }
 
-// revisionsOf returns the revisions, newest first. current is the change of the Deployment, or "".
 func revisionsOf(object *v1alpha2.NginxOperator, current string) []Revision {
 	var revisions []Revision
 	for _, failed := range object.Status.FailedRevisions {

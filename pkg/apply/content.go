@@ -1,7 +1,10 @@
 package apply
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"reflect"
@@ -18,8 +21,7 @@ import (
 // fingerprint. Fingerprints of another process have another seed.
 var seed = maphash.MakeSeed()
 
-// unreadable is the fingerprint of an object that cannot be encoded. It never counts as equal, so
-// such a child is always compared.
+// unreadable never counts as equal, so a child that cannot be encoded is always compared.
 const unreadable = 0
 
 // revisionAnnotation is written by the Deployment controller.
@@ -34,10 +36,8 @@ func Stamp(child client.Object) {
 	}
 }
 
-// base is the base of the number in a stamp.
 const base = 36
 
-// stampOf returns the fingerprint of a whole child, or of the form in the cache.
 func stampOf(cached client.Object) uint64 {
 	stamp := cached.GetSelfLink()
 	if stamp == "" {
@@ -98,4 +98,46 @@ func content(object client.Object) client.Object {
 	}
 
 	return copied
+}
+
+// Content has the data of immutable children. A declaration can leave the data out: it never
+// changes, so it is needed only to create a child, and to verify a child that this process has not
+// compared before.
+type Content interface {
+	// Fill adds the content before a creation, or returns a conflict if it no longer matches.
+	Fill(ctx context.Context, child client.Object) error
+	// Holds reports whether the stored child has the content. It returns true for kinds that are
+	// not immutable. It must not change the child or the stored child.
+	Holds(ctx context.Context, child, live client.Object) (bool, error)
+}
+
+// Forged is the error for an immutable child whose content differs from its declaration. Its data
+// cannot be corrected: the child was deleted, and another client created one with the same name and
+// owner. Child is the stored child.
+type Forged struct {
+	Kind  string
+	Child client.Object
+}
+
+// Error names the child.
+func (e *Forged) Error() string {
+	return fmt.Sprintf("another client replaced %s %q by one with other content", e.Kind, e.Child.GetName())
+}
+
+// IsForged returns the *Forged in the error's chain, or nil.
+func IsForged(err error) *Forged {
+	forged, _ := errors.AsType[*Forged](err)
+	return forged
+}
+
+func (p *pass) verify(ctx context.Context, child *candidate, stored client.Object) error {
+	if p.content == nil {
+		return nil
+	}
+
+	holds, err := p.content.Holds(ctx, child.object, stored)
+	if err == nil && !holds {
+		err = &Forged{Kind: child.gvk.Kind, Child: stored}
+	}
+	return err
 }

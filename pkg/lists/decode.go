@@ -3,11 +3,78 @@ package lists
 import (
 	"bufio"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 )
+
+func readJSON(from io.Reader, each func(raw []byte) error) ([]byte, error) {
+	decoder := json.NewDecoder(from)
+	if err := expect(decoder, '{'); err != nil {
+		return nil, err
+	}
+
+	rest := map[string]json.RawMessage{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+
+		if field, _ := token.(string); field == "items" {
+			err = readItems(decoder, each)
+		} else {
+			var value json.RawMessage
+			err = decoder.Decode(&value)
+			rest[field] = value
+		}
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	if err := expect(decoder, '}'); err != nil {
+		return nil, err
+	}
+	return json.Marshal(rest)
+}
+
+func readItems(decoder *json.Decoder, each func(raw []byte) error) error {
+	token, err := decoder.Token()
+	if err != nil || token == nil {
+		return err
+	}
+	if token != json.Delim('[') {
+		return fmt.Errorf("items are %v, not an array", token)
+	}
+
+	var item json.RawMessage
+	for decoder.More() {
+		err := decoder.Decode(&item)
+		if err == nil {
+			err = each(item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	return expect(decoder, ']')
+}
+
+func expect(decoder *json.Decoder, delimiter json.Delim) error {
+	token, err := decoder.Token()
+	if err == io.EOF { //nolint:errorlint // Token returns io.EOF itself
+		return io.ErrUnexpectedEOF
+	}
+	if err == nil && token != delimiter {
+		err = fmt.Errorf("%v instead of %v", token, delimiter)
+	}
+	return err
+}
 
 // The response is the prefix and a message runtime.Unknown, whose field raw is the list. A list has
 // its metadata in field 1, and an item in each field 2. All fields of both are messages, bytes, or
@@ -18,12 +85,10 @@ const (
 	fieldItem = 2
 	// wireBytes is the wire type of messages, bytes, and texts.
 	wireBytes = 2
-	// maxItem bounds the length that a response can claim for an item, in bytes. The API server
-	// accepts objects of a few MiB.
+	// maxItem bounds the claimed length of an item. The API server accepts a few MiB.
 	maxItem = 64 << 20
 )
 
-// readProtobuf calls a function with each item of a list, and returns the list without items.
 func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, error) {
 	rest := make([]byte, len(prefix))
 	if _, err := io.ReadFull(from, rest); err != nil {
@@ -53,7 +118,6 @@ func readProtobuf(from *bufio.Reader, each func(raw []byte) error) ([]byte, erro
 	return rest, err
 }
 
-// readList reads a list of this length.
 func readList(from io.Reader, length uint64, each func(raw []byte) error) ([]byte, error) {
 	limited := &io.LimitedReader{R: from, N: int64(length)} //nolint:gosec // a length above int64 reads nothing and fails
 	list := bufio.NewReaderSize(limited, bufferSize)
@@ -75,8 +139,7 @@ func readList(from io.Reader, length uint64, each func(raw []byte) error) ([]byt
 	return rest, err
 }
 
-// readFields calls a function with the number and the length of each field, up to the end. The
-// function reads the value.
+// readFields calls a function, which reads the value, for each field up to the end.
 func readFields(from io.ByteReader, value func(number, length uint64) error) error {
 	for {
 		tag, err := binary.ReadUvarint(from)
