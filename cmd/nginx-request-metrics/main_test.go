@@ -104,7 +104,7 @@ func (r running) end(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-func get(t *testing.T, url string) (int, string) {
+func getBody(t *testing.T, url string) (int, string) {
 	t.Helper()
 	client := http.Client{Timeout: 10 * time.Second}
 	response, err := client.Get(url)
@@ -130,16 +130,16 @@ func TestProgram(t *testing.T) {
 	for _, datagram := range []string{"", "bad", strings.Repeat("large", 12000), header + "1|503|0.012|512|78|-|shop"} {
 		send(t, conn, []byte(datagram))
 	}
-	if code, body := get(t, "http://"+metrics+"/healthz"); code != http.StatusOK {
+	if code, body := getBody(t, "http://"+metrics+"/healthz"); code != http.StatusOK {
 		t.Errorf("%d: %s", code, body)
 	}
 	eventually(t, "the message", func() bool {
-		_, body := get(t, "http://"+metrics+"/metrics")
+		_, body := getBody(t, "http://"+metrics+"/metrics")
 		return strings.Contains(body, "\nnginx_server_requests_total{class=\"5xx\",server=\"shop\"} 1\n") &&
 			strings.Contains(body, "\nnginx_request_metrics_invalid_messages_total 3\n")
 	})
 	for _, path := range []string{"/", "/debug/pprof/"} {
-		if code, _ := get(t, "http://"+metrics+path); code != http.StatusNotFound {
+		if code, _ := getBody(t, "http://"+metrics+path); code != http.StatusNotFound {
 			t.Errorf("%s responds with %d", path, code)
 		}
 	}
@@ -159,12 +159,12 @@ func TestOccupiedPorts(t *testing.T) {
 	}
 	_ = tcp.Close()
 	program.wait(t, "Serving metrics")
-	if code, body := get(t, "http://"+tcp.Addr().String()+"/healthz"); code != http.StatusServiceUnavailable {
+	if code, body := getBody(t, "http://"+tcp.Addr().String()+"/healthz"); code != http.StatusServiceUnavailable {
 		t.Errorf("%d: %s", code, body)
 	}
 	_ = udp.Close()
 	program.wait(t, "Receiving messages")
-	if code, body := get(t, "http://"+tcp.Addr().String()+"/healthz"); code != http.StatusOK {
+	if code, body := getBody(t, "http://"+tcp.Addr().String()+"/healthz"); code != http.StatusOK {
 		t.Errorf("%d: %s", code, body)
 	}
 	program.end(t, syscall.SIGINT)
