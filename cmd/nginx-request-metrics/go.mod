@@ -2,7 +2,10 @@
 // its image, and so restarts no Pods.
 module github.com/example/nginx-operator/cmd/nginx-request-metrics
 
-go 1.26.8
+go 1.26.3
+
+// Images are built with this version.
+toolchain go1.26.8
 
 require (
 	github.com/prometheus/client_golang v1.25.0

@@ -56,7 +56,7 @@ func (p *project) buildReceiver(tree string) error {
 	return nil
 }
 
-// compileReceiver builds the program for a platform with the Go version of its module, and returns
+// compileReceiver builds the program for a platform with the toolchain of its module, and returns
 // its checksum. No setting of the environment changes the program.
 func compileReceiver(tree, platform, program string) (string, error) {
 	name := filepath.Join(tree, receiverDir, "go.mod")
@@ -68,13 +68,16 @@ func compileReceiver(tree, platform, program string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("failed to read the Go version of the receiver: %w", err)
 	}
+	if module.Toolchain == nil {
+		return "", fmt.Errorf("%s has no toolchain line, which fixes the Go version of the receiver", name)
+	}
 	out, err := filepath.Abs(program)
 	if err != nil {
 		return "", fmt.Errorf("failed to find the directory of the receiver: %w", err)
 	}
 
 	command := append([]string{"env"}, strings.Fields(os.Getenv("GO_BUILD_ENV"))...)
-	command = append(command, "GOTOOLCHAIN=go"+module.Go.Version, "GOFLAGS="+receiverFlags, "GOEXPERIMENT=", "GOFIPS140=off", "CGO_ENABLED=0",
+	command = append(command, "GOTOOLCHAIN="+module.Toolchain.Name, "GOFLAGS="+receiverFlags, "GOEXPERIMENT=", "GOFIPS140=off", "CGO_ENABLED=0",
 		"GOOS=linux", "GOARCH="+strings.TrimPrefix(platform, "linux/"), "GOAMD64=v1", "GOARM64=v8.0",
 		"go", "build", "-C", filepath.Join(tree, receiverDir), "-o", out, ".")
 	if err := execute(command); err != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -23,11 +24,15 @@ import (
 	"github.com/example/nginx-operator/test/harness/mutate"
 )
 
+// receiverImage returns the receiver's image in the registry of the cluster.
+func receiverImage() string {
+	return publishedAt() + "/" + path.Base(wellknown.DefaultRequestMetricsImage)
+}
+
 func testReceiver(t *testing.T) {
 	object := newObject(newNamespace(t, restricted), "web", 1)
 	object.Spec.DrainSeconds = ptr.To(mutate.ShortDrain)
-	_, image, _ := strings.Cut(wellknown.DefaultRequestMetricsImage, "/example/")
-	object.Spec.Sidecars = []v1alpha2.Container{{Name: "receiver", Image: publishedAt() + "/" + image}}
+	object.Spec.Sidecars = []v1alpha2.Container{{Name: "receiver", Image: receiverImage()}}
 	object.Spec.Config = &v1alpha2.Config{Inline: `log_format requests
     '1|$status|$request_time|$bytes_sent|$request_length|$upstream_response_time|$server_name';
 access_log syslog:server=127.0.0.1:9514,facility=local7,tag=nginx_requests,nohostname requests;
