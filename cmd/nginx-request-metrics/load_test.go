@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,14 +29,10 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	stop := make(chan struct{})
+	done := atomic.Bool{}
 	go func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !done.Load() {
+			runtime.KeepAlive(conn)
 		}
 	}()
 	datagram := []byte(header + "1|200|0.012|512|78|0.010|shop.example.com")
@@ -50,7 +47,7 @@ func TestLoad(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	close(stop)
+	done.Store(true)
 
 	var counted, lost float64
 	eventually(t, "all messages", func() bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -45,8 +46,7 @@ func (s *socket) lost() float64 {
 	ports, _ := files.NetUDP()
 	conn := s.Load()
 	for _, port := range ports {
-		address := net.UDPAddr{IP: port.LocalAddr, Port: int(port.LocalPort)}
-		if conn != nil && address.String() == conn.LocalAddr().String() {
+		if conn != nil && fmt.Sprintf("%s:%d", port.LocalAddr, port.LocalPort) == conn.LocalAddr().String() {
 			return float64(*port.Drops)
 		}
 	}
