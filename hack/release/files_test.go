@@ -37,7 +37,9 @@ func realRelease(t *testing.T) *project {
 		must(t, err)
 		made[file] = string(content)
 	}
-	for _, image := range []string{"nginx-operator", "nginx-operator-bundle", "nginx-operator-catalog", "nginx-operator-scorecard", "nginx-request-metrics"} {
+	for _, image := range []string{
+		"nginx-operator", "nginx-operator-bundle", "nginx-operator-catalog", "nginx-operator-scorecard", "nginx-request-metrics",
+	} {
 		made["dist/sbom/"+image+".spdx.json"] = "SBOM of " + image
 		made["dist/provenance/"+image+".intoto.json"] = "provenance of " + image
 	}

@@ -77,8 +77,9 @@ func compileReceiver(tree, platform, program string) (string, error) {
 	}
 
 	command := append([]string{"env"}, strings.Fields(os.Getenv("GO_BUILD_ENV"))...)
-	command = append(command, "GOTOOLCHAIN="+module.Toolchain.Name, "GOFLAGS="+receiverFlags, "GOEXPERIMENT=", "GOFIPS140=off", "CGO_ENABLED=0",
-		"GOOS=linux", "GOARCH="+strings.TrimPrefix(platform, "linux/"), "GOAMD64=v1", "GOARM64=v8.0",
+	command = append(command, "GOTOOLCHAIN="+module.Toolchain.Name, "GOFLAGS="+receiverFlags,
+		"GOEXPERIMENT=", "GOFIPS140=off", "CGO_ENABLED=0", "GOOS=linux",
+		"GOARCH="+strings.TrimPrefix(platform, "linux/"), "GOAMD64=v1", "GOARM64=v8.0",
 		"go", "build", "-C", filepath.Join(tree, receiverDir), "-o", out, ".")
 	if err := execute(command); err != nil {
 		return "", err

@@ -124,7 +124,8 @@ func TestVersionOfReceiver(t *testing.T) {
 	}
 	image := p.image(receiver, version)
 	for _, file := range []string{
-		"internal/wellknown/wellknown.go", "config/manager/manager.yaml", "docs/guide/operations/settings.md", "docs/facts.md", "docs/guide/air-gapped.md",
+		"internal/wellknown/wellknown.go", "config/manager/manager.yaml", "docs/guide/operations/settings.md", "docs/facts.md",
+		"docs/guide/air-gapped.md",
 		"bundle/" + csvFile, chartDir + "/values.yaml",
 	} {
 		text, err := os.ReadFile(file)
@@ -139,7 +140,10 @@ func TestVersionOfReceiver(t *testing.T) {
 // TestPublishedReceiver checks that a version in the registry is not built and pushed again.
 func TestPublishedReceiver(t *testing.T) {
 	calls := repository(t)
-	files(t, map[string]string{receiverVersion: "1.0.0\n", receiverDir + "/Dockerfile": "FROM scratch\n", "bin/oci": "#!/bin/sh\nexit $MISSING\n"})
+	files(t, map[string]string{
+		receiverVersion: "1.0.0\n", receiverDir + "/Dockerfile": "FROM scratch\n",
+		"bin/oci": "#!/bin/sh\nexit $MISSING\n",
+	})
 	commit(t)
 	for name, value := range map[string]string{"CLUSTER": "external", "IMAGE_REGISTRY": "r/me", "CONTAINER_TOOL": "podman"} {
 		t.Setenv(name, value)
