@@ -31,7 +31,7 @@ endif
 # Manifests for an external cluster reference images by tag or by digest. A digest is known after the push: the operator's before the bundle.
 USE_IMAGE_DIGESTS ?= false
 ifeq ($(USE_IMAGE_DIGESTS),true)
-dist/external: operator-image
+dist/external: operator-image request-metrics-image
 catalog-image: bundle-image bin/opm
 endif
 # Builds releases and their images. `exec` sets the environment variables of the programs in test/.
@@ -55,7 +55,7 @@ demo: ## Serve a page from nothing: build and start a cluster, the operator, and
 	@echo '==> 1 of 5: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,8 minutes)'
 	@$(MAKE) -s cluster-up 2>&1 | $(WITHOUT_DOWNLOADS)
 	@echo '==> 2 of 5: Build the operator$(call FIRST_TIME,a minute)'
-	@$(MAKE) -s REGISTRY_NEEDS= operator-image bin/demo $(DELIVERY) 2>&1 >/dev/null | $(WITHOUT_DOWNLOADS)
+	@$(MAKE) -s REGISTRY_NEEDS= operator-image request-metrics-image bin/demo $(DELIVERY) 2>&1 >/dev/null | $(WITHOUT_DOWNLOADS)
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo
 demo-olm: ## Do the same through OLM, with TLS, a change that is rolled back, and a change at v1alpha1.
 	@echo '==> 1 of 8: $(if $(filter local,$(CLUSTER)),Start,Find) the cluster$(call FIRST_TIME,8 minutes)'
@@ -64,7 +64,7 @@ demo-olm: ## Do the same through OLM, with TLS, a change that is rolled back, an
 	@echo '==> 2 of 8: $(if $(filter local,$(CLUSTER)),Install,Find) OLM$(call FIRST_TIME,2 minutes)'
 	@$(MAKE) -s cluster-olm 2>&1 | $(WITHOUT_DOWNLOADS)
 	@echo '==> 3 of 8: Build the operator, the bundle, and the catalog$(call FIRST_TIME,a minute)'
-	@$(MAKE) -s REGISTRY_NEEDS= operator-image bundle-image catalog-image 2>&1 >/dev/null | $(WITHOUT_DOWNLOADS)
+	@$(MAKE) -s REGISTRY_NEEDS= operator-image request-metrics-image bundle-image catalog-image 2>&1 >/dev/null | $(WITHOUT_DOWNLOADS)
 	@$(RELEASE) exec $(IN_CLUSTER) bin/demo olm
 
 # Cheap steps come first. DUE has the parts of nightly that check must run, because their inputs changed since their last record.
@@ -84,6 +84,10 @@ generate: bin/controller-gen bin/crd-ref-docs ## Generate deep copies, the API r
 	go run ./hack/reasons > docs/reference/reasons.md
 	go run ./hack/nightly merge
 
+RECEIVER_VERSION := $(shell cat cmd/nginx-request-metrics/VERSION)
+# The files with the tag of the receiver of request metrics.
+NAME_RECEIVER := config/manager/manager.yaml internal/wellknown/wellknown.go docs/guide/operations/settings.md docs/facts.md \
+  docs/guide/air-gapped.md
 NAME_IMAGES := config/manager/kustomization.yaml examples/config/manager/kustomization.yaml config/scorecard/config.yaml
 # The URLs of runbooks lead to the pages of the installed release.
 NAME_RUNBOOKS := config/monitoring/prometheusrule.yaml config/monitoring/dashboard.json config/monitoring/dashboard-instances.json \
@@ -96,10 +100,11 @@ manifests: bin/controller-gen ## Generate CRDs, RBAC, and webhook configurations
 	  output:crd:dir=examples/config/crd output:rbac:dir=examples/config/rbac output:webhook:dir=examples/config/webhook
 	sed -i.bak -e 's/newTag: .*/newTag: v$(VERSION)/' -e 's/\(nginx-operator-scorecard\):.*/\1:v$(VERSION)/' $(NAME_IMAGES)
 	sed -i.bak -e 's,blob/[^/]*/docs/runbooks,blob/v$(VERSION)/docs/runbooks,' $(NAME_RUNBOOKS)
-	rm $(NAME_IMAGES:%=%.bak) $(NAME_RUNBOOKS:%=%.bak)
+	sed -i.bak -e 's,\(/nginx-request-metrics\):v[0-9.]*,\1:v$(RECEIVER_VERSION),' $(NAME_RECEIVER)
+	rm $(NAME_IMAGES:%=%.bak) $(NAME_RUNBOOKS:%=%.bak) $(NAME_RECEIVER:%=%.bak)
 
-# Modules of this repository whose dependencies the operator's module must not have.
-MODULES = hack/oci hack/site test/cluster
+# Modules of this repository with dependencies of their own.
+MODULES = cmd/nginx-request-metrics hack/oci hack/site test/cluster
 
 verify: bin/golangci-lint bin/operator-sdk bin/opm ## Check that generated files are up to date, and that linters and validators find nothing.
 	@RACED="$(RACED)" hack/verify $(MODULES)
@@ -257,10 +262,12 @@ validate: bin/operator-sdk bin/opm bin/release ## Validate the bundle and the ca
 compatible: bin/crdify bin/crdify-newest bin/release ## Check that OLM v1 accepts the CRD of each upgrade to this release.
 	@$(RELEASE) preflight
 
-RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image
+RELEASE_IMAGES := operator-image bundle-image catalog-image scorecard-image request-metrics-image
 images: $(RELEASE_IMAGES) bin/oci ## Build all images of this release and push them to the cluster's registry, with SBOM and provenance.
 	$(RELEASE) attest
 bundle-image catalog-image: $(DELIVERY)
+# A published version is not pushed again.
+request-metrics-image: bin/oci
 # Names of operator-sdk. An image target builds and pushes.
 docker-build docker-push docker-buildx: operator-image
 bundle-build bundle-push: bundle-image
@@ -316,7 +323,7 @@ run: install ## Run the operator on this machine. The cluster calls its webhooks
 	  --nginx-image=$$(sed -n '/RELATED_IMAGE_NGINX$$/{n;s/ *value: //p;}' config/manager/manager.yaml) \
 	  --storage-migration-manifest=config/storagemigration/storageversionmigration.yaml
 
-deploy: bin/kubectl cluster-up operator-image $(DELIVERY) ## Deploy the operator without OLM.
+deploy: bin/kubectl cluster-up operator-image request-metrics-image $(DELIVERY) ## Deploy the operator without OLM.
 	$(IN_CLUSTER) kubectl apply --server-side -k $(DELIVERY)/config/default
 	$(IN_CLUSTER) kubectl -n nginx-operator-system rollout status --timeout=2m deployment/nginx-operator-controller-manager
 undeploy: bin/kubectl ## Delete the objects of deploy, with the CRD and all NginxOperators.

@@ -50,7 +50,9 @@ func TestFactsOfAnInstallation(t *testing.T) {
 	if want := fmt.Sprintf("`install.yaml` has %d objects.", rendered.Size()); !strings.Contains(section, want) {
 		t.Errorf("%s does not say %q", factsPage, want)
 	}
-	for _, variable := range []string{"RELATED_IMAGE_NGINX", "RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER"} {
+	for _, variable := range []string{
+		"RELATED_IMAGE_NGINX", "RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER", "RELATED_IMAGE_NGINX_REQUEST_METRICS",
+	} {
 		image := regexp.MustCompile(`name: ` + variable + `\n +value: (\S+)\n`).FindStringSubmatch(read(t, "config/manager/manager.yaml"))
 		if image == nil || !strings.Contains(section, "| `"+image[1]+"` |") {
 			t.Errorf("%s does not have the image %v of %s", factsPage, image, variable)

@@ -128,6 +128,7 @@ func convertDeployment(d *document) string {
 	d.set("{{ .Values.image.pullPolicy }}", container("imagePullPolicy")...)
 	d.set("{{ .Values.operands.nginx.image | quote }}", container("env", "[name=RELATED_IMAGE_NGINX]", "value")...)
 	d.set("{{ .Values.operands.exporter.image | quote }}", container("env", "[name=RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER]", "value")...)
+	d.set("{{ .Values.operands.requestMetrics.image | quote }}", container("env", "[name=RELATED_IMAGE_NGINX_REQUEST_METRICS]", "value")...)
 	for _, name := range portNames {
 		d.set(port(name), container("ports", "[name="+name+"]", "containerPort")...)
 	}

@@ -35,6 +35,7 @@ type defaults struct {
 	// Repository is the operator's image without its tag.
 	Repository, PullPolicy    string
 	NginxImage, ExporterImage string
+	RequestMetricsImage       string
 	Replicas                  string
 	Resources, Affinity       string
 	// Ports are the numbers of the ports of the operator's container, by name.
@@ -92,6 +93,7 @@ func readDefaults(repository string, objects []*resource.Resource) (values defau
 			values.PullPolicy, values.Resources = pod("containers", manager, "imagePullPolicy"), pod("containers", manager, "resources")
 			values.NginxImage = pod("containers", manager, "env", "[name=RELATED_IMAGE_NGINX]", "value")
 			values.ExporterImage = pod("containers", manager, "env", "[name=RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER]", "value")
+			values.RequestMetricsImage = pod("containers", manager, "env", "[name=RELATED_IMAGE_NGINX_REQUEST_METRICS]", "value")
 			values.Ports = map[string]string{}
 			for _, name := range portNames {
 				values.Ports[name] = pod("containers", manager, "ports", "[name="+name+"]", "containerPort")

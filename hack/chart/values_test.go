@@ -30,6 +30,7 @@ imagePullSecrets: [{name: registry}]
 operands:
   nginx: {image: registry.example.com/nginx:1}
   exporter: {image: registry.example.com/exporter:2}
+  requestMetrics: {image: registry.example.com/request-metrics:3}
 watchNamespaces: [team-a, "1234", nginx-operator-system]
 extraArgs: [--log-level=debug]
 hostNetwork: true
@@ -78,7 +79,8 @@ func testValuesOfPods(t *testing.T, deployment *appsv1.Deployment) {
 		env[variable.Name] = variable.Value
 	}
 	if env["RELATED_IMAGE_NGINX"] != "registry.example.com/nginx:1" ||
-		env["RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER"] != "registry.example.com/exporter:2" {
+		env["RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER"] != "registry.example.com/exporter:2" ||
+		env["RELATED_IMAGE_NGINX_REQUEST_METRICS"] != "registry.example.com/request-metrics:3" {
 		t.Errorf("the operands are %v", env)
 	}
 	args := []string{"--watch-namespaces=team-a,1234,nginx-operator-system", "--log-level=debug"}

@@ -15,8 +15,14 @@ type checkout struct {
 	modified bool
 }
 
-func readCheckout() (checkout, error) {
-	head, err := output("", "git", "show", "--no-patch", "--format=%H %cI", "HEAD")
+// readCheckout returns the commit that an image is built from. The program of the receiver is the
+// same since the commit that set its version.
+func readCheckout(kind string) (checkout, error) {
+	log := []string{"git", "log", "-1", "--format=%H %cI"}
+	head, err := output("", log...)
+	if err == nil && kind == receiver {
+		head, err = output("", append(log, "--", receiverVersion)...)
+	}
 	if err != nil {
 		return checkout{}, err
 	}
@@ -35,19 +41,23 @@ func readCheckout() (checkout, error) {
 // attest creates the SBOM and the provenance of each published image. It reads the images from the
 // registry, writes the documents to dist, and pushes them to the repositories of the images.
 func (p *project) attest() error {
-	head, err := readCheckout()
-	if err != nil {
-		return err
-	}
 	for _, kind := range documented {
-		if err := p.attestImage(kind, head); err != nil {
+		if err := p.attestImage(kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *project) attestImage(kind string, head checkout) error {
+func (p *project) attestImage(kind string) error {
+	head, err := readCheckout(kind)
+	if err != nil {
+		return err
+	}
+	release, err := versionOf(kind, p.version, ".")
+	if err != nil {
+		return err
+	}
 	base, err := p.base(images[kind].dockerfile)
 	if err != nil {
 		return err
@@ -59,7 +69,7 @@ func (p *project) attestImage(kind string, head checkout) error {
 	for _, parameter := range p.parameters(kind) {
 		arguments = append(arguments, "-parameter="+parameter)
 	}
-	return execute(p.inRegistry("attest", append(arguments, p.image(kind, p.version))))
+	return execute(p.inRegistry("attest", append(arguments, p.image(kind, release))))
 }
 
 // parameters returns the parameters of the make target, as NAME=VALUE.

@@ -30,14 +30,15 @@ func TestImagesByDigest(t *testing.T) {
 		must(t, err)
 		return repository + "@" + digestOf(image)
 	}
-	tagged := p.image("operator", p.version)
+	tagged, receiverImage := p.image("operator", p.version), p.registry+strings.TrimPrefix(csv.Spec.RelatedImages[2].Image, publishedRegistry)
 	operator := byDigest(tagged)
 
 	must(t, p.copyForExternal())
 	want(t, map[string]string{
 		"bundle/" + csvFile: string(text),
 		externalDir + "/bundle/" + csvFile: strings.NewReplacer(
-			publishedRegistry+"/nginx-operator:v"+p.version, operator, publishedRegistry+"/", p.registry+"/",
+			publishedRegistry+"/nginx-operator:v"+p.version, operator, csv.Spec.RelatedImages[2].Image, byDigest(receiverImage),
+			publishedRegistry+"/", p.registry+"/",
 			nginx, mirrored, exporter, byDigest(exporter),
 			relatedImages, relatedImages+"  - image: "+operator+"\n    name: nginx-operator\n", disconnected+`"false"`, disconnected+`"true"`,
 		).Replace(string(text)),
@@ -56,7 +57,7 @@ func TestImagesByDigest(t *testing.T) {
 	}
 	bundle := byDigest(p.image("bundle", p.version))
 	images, err := p.pulled()
-	wantImages := []string{p.image("catalog", p.version), bundle, byDigest(exporter), operator, mirrored}
+	wantImages := []string{p.image("catalog", p.version), bundle, byDigest(exporter), operator, byDigest(receiverImage), mirrored}
 	if diff := cmp.Diff(wantImages, images); diff != "" || err != nil {
 		t.Errorf("the images that a cluster pulls: %v\n%s", err, diff)
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // documented are the kinds of images whose SBOM and provenance a release publishes.
-var documented = []string{"operator", "bundle", "catalog", "scorecard"}
+var documented = []string{"operator", "bundle", "catalog", "scorecard", receiver}
 
 // packRelease writes the files of the release's page to a new directory. They reference the image
 // of the operator by the digest that it has in the registry of the cluster. The same commit and the

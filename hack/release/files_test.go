@@ -37,7 +37,9 @@ func realRelease(t *testing.T) *project {
 		must(t, err)
 		made[file] = string(content)
 	}
-	for _, image := range []string{"nginx-operator", "nginx-operator-bundle", "nginx-operator-catalog", "nginx-operator-scorecard"} {
+	for _, image := range []string{
+		"nginx-operator", "nginx-operator-bundle", "nginx-operator-catalog", "nginx-operator-scorecard", "nginx-request-metrics",
+	} {
 		made["dist/sbom/"+image+".spdx.json"] = "SBOM of " + image
 		made["dist/provenance/"+image+".intoto.json"] = "provenance of " + image
 	}
@@ -90,7 +92,8 @@ func TestReleaseIsReproducible(t *testing.T) {
 		"kubectl-nginx_linux_arm64.tar.gz", "kubectl-nginx_windows_amd64.zip", "kubectl-nginx_windows_arm64.zip",
 		"nginx-operator-" + p.version + ".tgz", "nginx-operator-bundle.intoto.json", "nginx-operator-bundle.spdx.json",
 		"nginx-operator-catalog.intoto.json", "nginx-operator-catalog.spdx.json", "nginx-operator-scorecard.intoto.json",
-		"nginx-operator-scorecard.spdx.json", "nginx-operator.intoto.json", "nginx-operator.spdx.json", "release-notes.md",
+		"nginx-operator-scorecard.spdx.json", "nginx-operator.intoto.json", "nginx-operator.spdx.json",
+		"nginx-request-metrics.intoto.json", "nginx-request-metrics.spdx.json", "release-notes.md",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(made))); diff != "" {
 		t.Errorf("files of the release: %s", diff)

@@ -20,19 +20,26 @@ var images = map[string]struct{ dockerfile, program, source string }{
 	"bundle":    {dockerfile: "bundle.Dockerfile"},
 	"catalog":   {dockerfile: "catalog.Dockerfile"},
 	"scorecard": {"test/scorecard/Dockerfile", "scorecard", "./test/scorecard"},
+	receiver:    {receiverDir + "/Dockerfile", "nginx-request-metrics", receiverDir},
 	"examples":  {"examples/Dockerfile", "examples", "./examples"},
 	// Only end-to-end tests use this image.
 	"stranger": {"test/stranger/Dockerfile", "stranger", "./test/stranger"},
 }
 
-// image returns the name of an image of a release.
+// image returns the name of an image of a release, or of a version of the receiver.
 func (p *project) image(kind, release string) string {
+	if kind == receiver {
+		return p.registry + "/" + images[receiver].program + ":v" + release
+	}
 	return p.registry + "/" + strings.TrimSuffix(operatorName+"-"+kind, "-operator") + ":v" + release
 }
 
 // build builds the static program of an image for each platform, in the directory that the
 // Dockerfile expects. It does not rebuild the program of an older release.
 func (p *project) build(kind, release, tree string) error {
+	if kind == receiver {
+		return p.buildReceiver(tree)
+	}
 	for _, platform := range p.platforms {
 		arch := strings.TrimPrefix(platform, "linux/")
 		program := "dist/linux_" + arch + "/" + images[kind].program
@@ -66,10 +73,14 @@ func (p *project) publishImage(kind string) error {
 	if !known {
 		return fmt.Errorf("unknown image %q", kind)
 	}
+	release, err := versionOf(kind, p.version, ".")
+	if err != nil {
+		return err
+	}
 	tree := p.delivery
 	if made.program != "" {
 		tree = "."
-		if err := p.build(kind, p.version, tree); err != nil {
+		if err := p.build(kind, release, tree); err != nil {
 			return err
 		}
 	}
@@ -78,7 +89,7 @@ func (p *project) publishImage(kind string) error {
 			return err
 		}
 	}
-	return p.publish(kind, p.version, tree)
+	return p.publish(kind, release, tree)
 }
 
 // publishOlder checks out all older releases, and publishes the images of some of them, or of all
@@ -113,6 +124,9 @@ func (p *project) publishOlder(releases []string) error {
 		if err == nil {
 			err = p.publishRelease(release, tree, tree)
 		}
+		if err == nil {
+			err = p.publishOlderReceiver(tree)
+		}
 		if err == nil && p.cluster == "local" {
 			err = os.WriteFile(note, []byte(origin), 0o644)
 		}
@@ -136,7 +150,11 @@ func (p *project) publishRelease(release, operator, delivery string) error {
 
 // publish builds an image and pushes it to the registry of the cluster.
 func (p *project) publish(kind, release, tree string) error {
-	head, err := readCheckout()
+	if image := p.image(kind, release); p.isPublished(kind, image) {
+		fmt.Println("the registry has", image+", which never changes")
+		return nil
+	}
+	head, err := readCheckout(kind)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@
 //	release next           create dist/next: the bundle and catalog of this code under the next
 //	                       version
 //	release image KIND     build and push an image of this release: operator, bundle, catalog,
-//	                       scorecard, examples, or stranger
+//	                       scorecard, request-metrics, examples, or stranger
 //	release attest         create and push the SBOM and the provenance of each published image
 //	release list-images    print the images that a cluster pulls for this release
 //	release latest         move the tag latest of the catalog to this release

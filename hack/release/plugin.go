@@ -82,7 +82,7 @@ func (p *project) pluginFiles() (map[string][]byte, error) {
 
 // pluginSBOM returns the SBOM of the programs that pluginFiles built.
 func (p *project) pluginSBOM() ([]byte, error) {
-	head, err := readCheckout()
+	head, err := readCheckout("operator")
 	if err != nil {
 		return nil, err
 	}

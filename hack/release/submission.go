@@ -58,8 +58,8 @@ func (p *project) submittedBundle(operator string) ([]packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	tagged, testsTagged := p.image("operator", p.version), p.image("scorecard", p.version)
-	tests, err := p.byDigest(testsTagged)
+	tagged := p.image("operator", p.version)
+	others, err := p.othersByDigest(source)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (p *project) submittedBundle(operator string) ([]packed, error) {
 	}
 	for i := range bundle {
 		file := &bundle[i]
-		text := strings.ReplaceAll(string(file.content), testsTagged, tests)
+		text := others.Replace(string(file.content))
 		switch path.Base(file.name) {
 		case path.Base(csvFile):
 			// The files of an external cluster may have digests already.
@@ -87,6 +87,27 @@ func (p *project) submittedBundle(operator string) ([]packed, error) {
 		file.content = []byte(text)
 	}
 	return bundle, nil
+}
+
+// othersByDigest returns a replacer of the tags of this project's images in a bundle by digests,
+// except for the operator's.
+func (p *project) othersByDigest(bundle string) (*strings.Replacer, error) {
+	listed, err := bundleImages(bundle)
+	if err != nil {
+		return nil, err
+	}
+	var pairs []string
+	for _, image := range append(listed, p.image("scorecard", p.version)) {
+		if !strings.HasPrefix(image, p.registry+"/") || image == p.image("operator", p.version) {
+			continue
+		}
+		digest, err := p.byDigest(image)
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, image, digest)
+	}
+	return strings.NewReplacer(pairs...), nil
 }
 
 // openShiftVersions returns the range of OpenShift versions that a bundle supports. OpenShift 4.N

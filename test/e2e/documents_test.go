@@ -15,7 +15,7 @@ func TestDocumentsBesideImages(t *testing.T) {
 	if suite.local {
 		list = append(list, "-registry="+os.Getenv("IMAGE_REGISTRY"))
 	}
-	for _, image := range []string{os.Getenv("OPERATOR_IMAGE"), suite.bundleImage, suite.catalogImage} {
+	for _, image := range []string{os.Getenv("OPERATOR_IMAGE"), suite.bundleImage, suite.catalogImage, receiverImage()} {
 		out, err := command(t.Context(), "oci", append(list, image)...)
 		must(t, err)
 		var types []string

@@ -37,6 +37,12 @@ func TestMirror(t *testing.T) {
 	operators, err := operatorPods(t.Context(), namespace)
 	must(t, err)
 	runsFrom(t, operators, mirror+"/nginx-operator@sha256:")
+	for _, variable := range operators[0].Spec.Containers[0].Env {
+		if receiver := mirror + "/nginx-request-metrics@sha256:"; variable.Name == "RELATED_IMAGE_NGINX_REQUEST_METRICS" &&
+			!strings.HasPrefix(variable.Value, receiver) {
+			t.Errorf("%s is %s, want %s", variable.Name, variable.Value, receiver)
+		}
+	}
 	pods, err := podsOf(t.Context(), instance)
 	must(t, err)
 	nginx, _, _ := strings.Cut(otherImage, ":")

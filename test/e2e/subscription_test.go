@@ -59,6 +59,7 @@ func TestSubscription(t *testing.T) {
 		underLoad["monitoring"] = func(t *testing.T) { testInstanceMonitoring(t, token) }
 		instances["requests"] = testRequests
 		configurations["contexts"], configurations["modules"] = testContexts, testModules
+		configurations["receiver"] = testReceiver
 		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
 		underLoad["autoscaling"] = testAutoscaling
 	}
