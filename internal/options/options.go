@@ -35,6 +35,8 @@ type Options struct {
 	StorageMigrationManifest string
 	// NginxImage is the image of instances without spec.image, and ExporterImage that of the exporter.
 	NginxImage, ExporterImage string
+	// RequestMetricsImage is the image of the receiver of request metrics.
+	RequestMetricsImage string
 	// PodIPs are the addresses of the operator's Pod, which show the IP families of the cluster.
 	PodIPs []string
 	// WatchNamespaces are the namespaces whose objects the operator manages, sorted and without
@@ -84,6 +86,8 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.NginxImage, "nginx-image", "", "default container image of NGINX; required")
 	flags.StringVar(&o.ExporterImage, "exporter-image", wellknown.DefaultExporterImage,
 		"container image of nginx-prometheus-exporter, for instances with spec.monitoring")
+	flags.StringVar(&o.RequestMetricsImage, "request-metrics-image", wellknown.DefaultRequestMetricsImage,
+		"container image of nginx-request-metrics, for instances with spec.monitoring.requestMetrics")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "IP addresses of the operator's Pod; if one is IPv6, instances also listen on IPv6")
 	flags.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil,
 		"namespaces whose NginxOperators the operator manages, at most "+strconv.Itoa(maxWatchNamespaces)+" (default: all namespaces)")
@@ -230,6 +234,8 @@ func envName(flag string) string {
 		return "RELATED_IMAGE_NGINX"
 	case "exporter-image":
 		return "RELATED_IMAGE_NGINX_PROMETHEUS_EXPORTER"
+	case "request-metrics-image":
+		return "RELATED_IMAGE_NGINX_REQUEST_METRICS"
 	case "pod-ips":
 		return "POD_IPS"
 	case "operator-namespace":

@@ -27,12 +27,14 @@ func TestPrecedence(t *testing.T) {
 		"RELATED_IMAGE_NGINX":                      "from-env",
 		"NGINX_OPERATOR_MAX_CONCURRENT_RECONCILES": "3",
 		"NGINX_OPERATOR_LEADER_ELECT":              "true",
+		"RELATED_IMAGE_NGINX_REQUEST_METRICS":      "receiver-from-env",
 	}
 	got, err := parse([]string{"--max-concurrent-reconciles=4"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.NginxImage != "from-env" || got.MaxConcurrentReconciles != 4 || !got.LeaderElect || got.HealthProbeBindAddress != ":8081" {
+	if got.NginxImage != "from-env" || got.MaxConcurrentReconciles != 4 || !got.LeaderElect || got.HealthProbeBindAddress != ":8081" ||
+		got.RequestMetricsImage != "receiver-from-env" {
 		t.Errorf("%+v", got)
 	}
 }

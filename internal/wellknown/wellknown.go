@@ -20,6 +20,10 @@ const ExporterContainer = "nginx-prometheus-exporter"
 // DefaultExporterImage is the exporter that this release is tested with.
 const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 
+// DefaultRequestMetricsImage is the receiver of request metrics. Its tag is the version in
+// cmd/nginx-request-metrics/VERSION, and changes only with the receiver.
+const DefaultRequestMetricsImage = "ghcr.io/example/nginx-request-metrics:v1.0.0"
+
 // CRDName is the name of the CustomResourceDefinition and of its StorageVersionMigration.
 const CRDName = "nginxoperators.operator.example.com"
 
