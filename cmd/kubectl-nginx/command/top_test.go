@@ -89,8 +89,8 @@ func TestPrintLoads(t *testing.T) {
 	}
 }
 
-// TestRunningExporter verifies that only a running exporter of the operator is scraped.
-func TestRunningExporter(t *testing.T) {
+// TestRunningPort verifies that only a running sidecar of the operator is scraped.
+func TestRunningPort(t *testing.T) {
 	other := corev1.Container{Name: "other", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}
 	exporter := corev1.Container{Name: wellknown.ExporterContainer, Ports: []corev1.ContainerPort{{ContainerPort: 9114}}}
 	running := corev1.ContainerStatus{
@@ -103,7 +103,7 @@ func TestRunningExporter(t *testing.T) {
 	}{{exporter, running, 9114}, {exporter, corev1.ContainerStatus{Name: exporter.Name}, 0}, {other, running, 0}} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{other, test.container}}}
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{test.status}
-		if got := runningExporter(pod); got != test.want {
+		if got := runningPort(pod, wellknown.ExporterContainer); got != test.want {
 			t.Errorf("port %d, want %d", got, test.want)
 		}
 	}
