@@ -41,38 +41,50 @@ func (c *cli) topServers(ctx context.Context, connected *connection, name string
 	}
 
 	scrapes, errs := scrapeAll(ctx, connected, receivers, parseServers)
-	loads := map[string]*ServerLoad{}
 	for i, receiver := range receivers {
 		if errs[i] != nil {
 			err = errors.Join(err, receiver.failed(errs[i]))
 		}
-		for _, sample := range scrapes[i] {
-			server := string(sample.Metric["server"])
-			if loads[server] == nil {
-				loads[server] = &ServerLoad{Server: server, buckets: map[float64]float64{}}
-			}
-			loads[server].add(sample)
+	}
+	return cmp.Or(c.printServers(serverLoads(scrapes), &which.format), err)
+}
+
+// serverLoads returns the sums over the Pods, by server.
+func serverLoads(scrapes []model.Vector) []*ServerLoad {
+	loads := map[string]*ServerLoad{}
+	for _, sample := range slices.Concat(scrapes...) {
+		server := string(sample.Metric["server"])
+		if loads[server] == nil {
+			loads[server] = &ServerLoad{Server: server, buckets: map[float64]float64{}}
 		}
+		loads[server].add(sample)
 	}
 
-	list := struct {
-		Items []*ServerLoad `json:"items"`
-	}{[]*ServerLoad{}}
-	table := tabwriter.NewWriter(c.Out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(table, "SERVER\tREQUESTS\tERRORS\tERRORS%\tP50\tP99")
+	list := []*ServerLoad{}
 	for _, server := range slices.Sorted(maps.Keys(loads)) {
 		load := loads[server]
-		list.Items = append(list.Items, load)
+		if load.Requests == 0 {
+			continue // the receiver has series of other servers before there are any
+		}
 		load.ErrorPercent = 100 * float64(load.Errors) / float64(max(load.Requests, 1))
 		load.P50, load.P99 = percentile(load.buckets, 50), percentile(load.buckets, 99)
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%.1f\t%s\t%s\n",
-			printer.Line(server), load.Requests, load.Errors, load.ErrorPercent, load.P50, load.P99)
+		list = append(list, load)
+	}
+	return list
+}
+
+func (c *cli) printServers(loads []*ServerLoad, format *output) error {
+	if printed, err := format.print(c.Out, map[string]any{"items": loads}); printed || len(loads) == 0 {
+		return err
 	}
 
-	if printed, failed := which.format.print(c.Out, list); printed {
-		return cmp.Or(failed, err)
+	table := tabwriter.NewWriter(c.Out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "SERVER\tREQUESTS\tERRORS\tERRORS%\tP50\tP99")
+	for _, load := range loads {
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%.1f\t%s\t%s\n",
+			printer.Line(load.Server), load.Requests, load.Errors, load.ErrorPercent, load.P50, load.P99)
 	}
-	return cmp.Or(table.Flush(), err)
+	return table.Flush()
 }
 
 func (l *ServerLoad) add(sample *model.Sample) {
