@@ -187,7 +187,8 @@ func TestRequestMetrics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := fixture.NewObject(test.change)
-			in := Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage}.Inputs(object)
+			release := Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage}
+			in := release.Inputs(object)
 			pod := &DesiredDeployment(object, in).Spec.Template.Spec
 			if test.args == nil {
 				if in.RequestMetrics != "" || len(pod.InitContainers) != len(test.ports) {

@@ -92,7 +92,9 @@ func TestDifferences(t *testing.T) {
 		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 		pod := &deployment.Spec.Template.Spec
 		pod.Containers = []corev1.Container{{Name: wellknown.OperandContainer, Image: image}}
-		pod.InitContainers = []corev1.Container{{Name: wellknown.ExporterContainer, Image: exporter}, {Name: wellknown.RequestMetricsContainer, Image: requests}}
+		pod.InitContainers = []corev1.Container{
+			{Name: wellknown.ExporterContainer, Image: exporter}, {Name: wellknown.RequestMetricsContainer, Image: requests},
+		}
 		pod.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: "web-" + config},
 		}}}}

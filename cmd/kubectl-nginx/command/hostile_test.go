@@ -57,8 +57,9 @@ func newHostileServer() *hostileServer {
 	}
 	spec := func(more string) map[string]any {
 		return map[string]any{
-			"env": []any{map[string]any{"name": "A", "value": evil + more}}, "monitoring": map[string]any{"enabled": true, "image": "a/b:1", "requestMetrics": map[string]any{}},
-			"image": "example.com/nginx:1", "config": map[string]any{"inline": "# " + evil + "\nserver { listen 8080; }\n"},
+			"env":        []any{map[string]any{"name": "A", "value": evil + more}},
+			"monitoring": map[string]any{"enabled": true, "image": "a/b:1", "requestMetrics": map[string]any{}},
+			"image":      "example.com/nginx:1", "config": map[string]any{"inline": "# " + evil + "\nserver { listen 8080; }\n"},
 		}
 	}
 	stored := map[string]any{"change": evil, "spec": spec("before"), "children": []any{
