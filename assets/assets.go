@@ -32,6 +32,7 @@ var (
 	networkPolicy       = mustDecode[networkingv1.NetworkPolicy]("networkpolicy.yaml")
 	podDisruptionBudget = mustDecode[policyv1.PodDisruptionBudget]("poddisruptionbudget.yaml")
 	prometheusRule      = mustDecode[monitoringv1.PrometheusRule]("prometheusrule.yaml")
+	requestMetrics      = mustDecode[corev1.Container]("requestmetrics.yaml")
 	nginxConf           = template.Must(template.New("nginx.conf").Option("missingkey=error").
 				Funcs(template.FuncMap{"word": word}).Parse(nginxConfSource))
 )
@@ -59,6 +60,9 @@ func Deployment() *appsv1.Deployment { return deployment.DeepCopy() }
 // Exporter returns a new copy of the container that exports the metrics of nginx to Prometheus.
 func Exporter() *corev1.Container { return exporter.DeepCopy() }
 
+// RequestMetrics returns a new copy of the container that counts the requests of nginx.
+func RequestMetrics() *corev1.Container { return requestMetrics.DeepCopy() }
+
 // NetworkPolicy returns a new copy of the NetworkPolicy of an instance.
 func NetworkPolicy() *networkingv1.NetworkPolicy { return networkPolicy.DeepCopy() }
 
@@ -66,7 +70,8 @@ func NetworkPolicy() *networkingv1.NetworkPolicy { return networkPolicy.DeepCopy
 func PodDisruptionBudget() *policyv1.PodDisruptionBudget { return podDisruptionBudget.DeepCopy() }
 
 // PrometheusRule returns a new copy of the alerts on the metrics of an instance. NAMESPACE, NAME,
-// and LIMIT represent its namespace, its name, and the maximum number of connections of a Pod.
+// LIMIT, ERRORPERCENT, and LATENCYMILLISECONDS represent its namespace, its name, the maximum number
+// of connections of a Pod, and the thresholds of the alerts about requests.
 func PrometheusRule() *monitoringv1.PrometheusRule { return prometheusRule.DeepCopy() }
 
 // NginxConfParams are the parameters of the template of nginx.conf.
@@ -92,6 +97,9 @@ type NginxConfParams struct {
 	// ErrorLogLevel is the lowest severity that nginx logs. AccessLog enables the log of requests.
 	ErrorLogLevel string
 	AccessLog     bool
+	// RequestLog is the access_log directive from which requests are counted, in the format
+	// RequestLogFormat, or "" for none.
+	RequestLog, RequestLogFormat string
 	// WorkerShutdownSeconds is how long a worker process may finish its requests after it was told
 	// to exit.
 	WorkerShutdownSeconds int64

@@ -38,6 +38,13 @@ type Monitoring struct {
 	// +optional
 	Resources *ContainerResources `json:"resources,omitempty"`
 
+	// requestMetrics counts the requests of each server by status class, with their duration, the
+	// response time of upstreams, and their bytes. A receiver in each Pod serves these metrics on
+	// port 9114, or on the next port that nginx does not use. Requires the exporter Sidecar. Off by
+	// default; {} turns it on.
+	// +optional
+	RequestMetrics *RequestMetrics `json:"requestMetrics,omitempty"`
+
 	// podMonitor creates a PodMonitor (monitoring.coreos.com/v1), so that the Prometheus
 	// Operator scrapes the metrics. The cluster must serve that API. Off by default.
 	// +optional
@@ -47,6 +54,14 @@ type Monitoring struct {
 	// The cluster must serve that API. Off by default.
 	// +optional
 	Alerts *Alerts `json:"alerts,omitempty"`
+}
+
+// RequestMetrics configures the receiver that counts requests.
+type RequestMetrics struct {
+	// resources are the compute resources of the receiver. Defaults to requests of 10m CPU and
+	// 16Mi memory, and to a limit of 64Mi memory. A value replaces the whole default.
+	// +optional
+	Resources *ContainerResources `json:"resources,omitempty"`
 }
 
 // PodMonitor configures the PodMonitor of an instance.
@@ -72,4 +87,20 @@ type Alerts struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Labels map[string]string `json:"labels,omitempty"`
+
+	// errorPercent is the percentage of a server's responses with a status of 500 or more, between
+	// 1 and 100, above which NginxErrorRatioHigh fires. It has an effect with requestMetrics.
+	// Defaults to 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	ErrorPercent *int32 `json:"errorPercent,omitempty"`
+
+	// latencyMilliseconds is the duration in milliseconds, between 1 and 9999, above which
+	// NginxLatencyHigh fires if 1 percent of a server's requests take longer. It has an effect with
+	// requestMetrics. Defaults to 1000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9999
+	LatencyMilliseconds *int32 `json:"latencyMilliseconds,omitempty"`
 }

@@ -21,7 +21,7 @@ import (
 // render returns the ID of an object's Pods under a release with this image.
 func render(t *testing.T, object *v1alpha2.NginxOperator, image string, in operand.Inputs) ID {
 	t.Helper()
-	release := operand.Release{Image: image, ExporterImage: fixture.ExporterImage}
+	release := operand.Release{Image: image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage}
 	servers := ""
 	if object.Spec.Config != nil {
 		servers = object.Spec.Config.Inline

@@ -66,6 +66,7 @@ var rules = []func(*checker){
 	(*checker).checkServerNames,
 	(*checker).checkRewrites,
 	(*checker).checkPasses,
+	(*checker).checkRequestLog,
 	(*checker).checkUnused,
 }
 

@@ -1,6 +1,7 @@
 package nginxconf
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -171,6 +172,14 @@ var refusedConfigurations = map[string]checked{
 		text: "server {\nlisten 8080;\nlisten 127.0.0.1:18081;\nlisten 9113;\n}",
 		spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{}},
 	},
+	"ports and format of request metrics": {
+		text: "log_format nginx_operator_requests a;\nserver {\nlisten 8080;\nlisten 9114;\nlisten 127.0.0.1:9514;\n}",
+		spec: requestMetrics(),
+	},
+	"next ports of request metrics": {
+		text: "server {\nlisten 9113;\nlisten 9115;\nlisten 9514;\nlisten 9116;\nlisten 9515;\n}",
+		spec: requestMetrics(9113, 9115, 9514),
+	},
 	"ports of monitoring that is off": {
 		text: "server {\nlisten 8080;\nlisten 127.0.0.1:18081;\n}",
 		spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{Enabled: ptr.To(false)}},
@@ -189,6 +198,15 @@ var refusedConfigurations = map[string]checked{
 	"certificate with a relative path": {text: inServer(
 		"ssl_certificate certs/tls.crt;", "ssl_certificate_key /etc/nginx/tls/shop/tls.key;",
 	), spec: mounted()},
+}
+
+// requestMetrics returns a spec with request metrics, and these ports or the default.
+func requestMetrics(ports ...int32) v1alpha2.NginxOperatorSpec {
+	spec := v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{RequestMetrics: &v1alpha2.RequestMetrics{}}}
+	for _, port := range ports {
+		spec.Ports = append(spec.Ports, v1alpha2.Port{Name: fmt.Sprint("p", port), Port: port})
+	}
+	return spec
 }
 
 // wholeFile is the nginx.conf of many images.

@@ -20,6 +20,8 @@ func (c *checker) ownPorts() []ownPort {
 		{defaults.HealthPort(c.spec), "the probes of the kubelet"},
 		{defaults.StatusPort(c.spec), "the status page of nginx (spec.monitoring)"},
 		{defaults.MetricsPort(c.spec), "the metrics exporter (spec.monitoring)"},
+		{defaults.RequestMetricsPort(c.spec), "the metrics of requests (spec.monitoring.requestMetrics)"},
+		{defaults.RequestLogPort(c.spec), "the log of requests (spec.monitoring.requestMetrics)"},
 	}, func(own ownPort) bool { return own.number == 0 })
 }
 

@@ -71,6 +71,10 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers Servers, trees [][]*direct
 		WorkerShutdownSeconds: defaults.DrainOf(spec).WorkerShutdown,
 	}
 
+	if port := defaults.RequestLogPort(spec); port != 0 {
+		params.RequestLog, params.RequestLogFormat = requestLog(port), requestLogFormat
+	}
+
 	params.Given = map[string]bool{}
 	for i, part := range servers {
 		params.Includes = append(params.Includes, path.Join(Directory, part.file()))

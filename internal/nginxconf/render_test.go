@@ -32,7 +32,8 @@ func TestRender(t *testing.T) {
 		"no-plain-http": {ipv6: true, spec: v1alpha2.NginxOperatorSpec{
 			Ports: []v1alpha2.Port{}, TLS: []v1alpha2.TLS{{SecretName: "shop"}},
 		}},
-		"monitoring": {servers: servers, spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{}}},
+		"monitoring":      {servers: servers, spec: v1alpha2.NginxOperatorSpec{Monitoring: &v1alpha2.Monitoring{}}},
+		"request-metrics": {spec: requestMetrics()},
 		"two-tls-ports": {spec: v1alpha2.NginxOperatorSpec{
 			Ports: []v1alpha2.Port{{Name: "https", Port: 9443, AppProtocol: "https"}},
 			TLS:   []v1alpha2.TLS{{SecretName: "shop", Port: ptr.To[int32](8443)}, {SecretName: "other"}},
@@ -74,6 +75,15 @@ func TestDirectives(t *testing.T) {
 		if err != nil || !strings.Contains(files[MainFile], want) {
 			t.Errorf("%v: there is no %q in\n%s", err, want, files[MainFile])
 		}
+	}
+
+	// off would disable the log from which requests are counted.
+	spec := requestMetrics()
+	spec.Nginx = &tuned
+	files, err := Render(&spec, nil, false)
+	http, _, _ := strings.Cut(files[MainFile], "server {")
+	if err != nil || strings.Count(http, "access_log ") != 1 || !strings.Contains(http, requestLog(9514)) {
+		t.Errorf("%v: the access logs of\n%s", err, http)
 	}
 }
 

@@ -52,6 +52,20 @@ var warned = map[string]checked{
 	"passwords among static files": {
 		text: inServer("auth_basic_user_file /usr/share/nginx/html/.htpasswd;"),
 	},
+	"requests that are not counted": {
+		spec: requestMetrics(),
+		text: "access_log off;\n" + inServer("access_log /dev/stdout;", "location /a { access_log off; access_log /a; }",
+			"location /b { access_log syslog:server=127.0.0.1:9515,facility=local7,tag=nginx_requests,nohostname nginx_operator_requests; }",
+			"location /c { access_log /dev/stdout; access_log "+
+				"syslog:server=127.0.0.1:9514,facility=local7,tag=nginx_requests,nohostname nginx_operator_requests; }"),
+	},
+	"requests that are counted twice": {
+		spec: requestMetrics(9514, 8080),
+		text: "access_log syslog:server=127.0.0.1:9515,facility=local7,tag=nginx_requests,nohostname nginx_operator_requests;\n" +
+			"server { listen 9514; listen 8080; }",
+	},
+	"access logs with request metrics": {spec: requestMetrics(), text: "access_log /dev/stdout;\n" + inServer()},
+	"access logs":                      {text: "access_log off;\n" + inServer("access_log off;")},
 	"include of static files": {
 		spec: v1alpha2.NginxOperatorSpec{Content: &v1alpha2.Content{}},
 		text: "include /usr/share/nginx/html/servers.inc;",

@@ -41,6 +41,9 @@ type Inputs struct {
 	Running Running
 	// Exporter is the container image of the exporter, or "" if there is none.
 	Exporter string
+	// RequestMetrics is the container image of the receiver of request metrics, or "" if there is
+	// none.
+	RequestMetrics string
 	// Missing has the reason for each optional kind that is not installed.
 	Missing map[string]string
 }

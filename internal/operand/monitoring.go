@@ -41,15 +41,28 @@ var prometheusRuleKind = OptionalKind{
 // nginx.
 func exporter(spec *v1alpha2.NginxOperatorSpec, in Inputs, nginx *corev1.Container) *corev1.Container {
 	out := assets.Exporter()
-	port := defaults.MetricsPort(spec)
-	out.Image, out.ImagePullPolicy = in.Exporter, nginx.ImagePullPolicy
+	out.Image, out.Resources = in.Exporter, defaults.ExporterResources(spec)
 	out.Args = []string{
 		fmt.Sprintf("--nginx.scrape-uri=http://127.0.0.1:%d/stub_status", defaults.StatusPort(spec)),
-		fmt.Sprintf("--web.listen-address=:%d", port),
+		fmt.Sprintf("--web.listen-address=:%d", defaults.MetricsPort(spec)),
 	}
+	return serving(out, defaults.MetricsPort(spec), nginx)
+}
 
-	out.Ports[0].ContainerPort = port
-	out.Resources = defaults.ExporterResources(spec)
+// requestMetrics returns the sidecar that counts requests. It has the security context of nginx.
+func requestMetrics(spec *v1alpha2.NginxOperatorSpec, in Inputs, nginx *corev1.Container) *corev1.Container {
+	out := assets.RequestMetrics()
+	out.Image, out.Resources = in.RequestMetrics, defaults.RequestMetricsResources(spec)
+	out.Args = []string{
+		fmt.Sprintf("--listen=127.0.0.1:%d", defaults.RequestLogPort(spec)),
+		fmt.Sprintf("--metrics-address=:%d", defaults.RequestMetricsPort(spec)),
+	}
+	return serving(out, defaults.RequestMetricsPort(spec), nginx)
+}
+
+// serving completes a sidecar that serves metrics.
+func serving(out *corev1.Container, port int32, nginx *corev1.Container) *corev1.Container {
+	out.Ports[0].ContainerPort, out.ImagePullPolicy = port, nginx.ImagePullPolicy
 	out.SecurityContext, out.TerminationMessagePolicy = nginx.SecurityContext.DeepCopy(), nginx.TerminationMessagePolicy
 	return out
 }
@@ -65,42 +78,60 @@ func desiredPodMonitor(object *v1alpha2.NginxOperator, in Inputs) client.Object 
 		Spec: monitoringv1.PodMonitorSpec{
 			Selector:        metav1.LabelSelector{MatchLabels: wellknown.Selector(object.Name)},
 			PodTargetLabels: []string{wellknown.LabelInstance},
-			// A tenant controls the responses of its exporter, and all tenants share the Prometheus.
-			// nginx-prometheus-exporter has about 60 samples, and Prometheus adds about 10 labels.
+			// A tenant controls the responses of its sidecars, and all tenants share the Prometheus. The
+			// limits apply to each scrape: the exporter has about 60 samples, and the receiver of request
+			// metrics below 5,000. Prometheus adds about 10 labels.
 			SampleLimit: ptr.To[int64](10_000), LabelLimit: ptr.To[int64](32),
 			LabelNameLengthLimit: ptr.To[int64](128), LabelValueLengthLimit: ptr.To[int64](1_024), // bytes
 			BodySizeLimit: ptr.To[monitoringv1.ByteSize]("4MB"), // uncompressed
-			PodMetricsEndpoints: []monitoringv1.PodMetricsEndpoint{{
-				PortNumber: ptr.To(defaults.MetricsPort(&object.Spec)), Path: "/metrics", Interval: monitoringv1.Duration(form.Interval),
-			}},
 		},
 	}
 
-	// A tenant's exporter could redirect Prometheus to any address that Prometheus reaches.
-	monitor.Spec.PodMetricsEndpoints[0].FollowRedirects = ptr.To(false)
+	for _, port := range []int32{defaults.MetricsPort(&object.Spec), defaults.RequestMetricsPort(&object.Spec)} {
+		if port == 0 {
+			continue
+		}
+
+		endpoint := monitoringv1.PodMetricsEndpoint{
+			PortNumber: ptr.To(port), Path: "/metrics", Interval: monitoringv1.Duration(form.Interval),
+		}
+		// A tenant's sidecar could redirect Prometheus to any address that Prometheus reaches.
+		endpoint.FollowRedirects = ptr.To(false)
+		monitor.Spec.PodMetricsEndpoints = append(monitor.Spec.PodMetricsEndpoints, endpoint)
+	}
+
 	monitor.Labels = withUsers(form.Labels, monitor.Labels)
 	return monitor
 }
 
 // desiredPrometheusRule returns the alerts of an instance. The alert about connections exists only
-// if the number of workers is known.
+// if the number of workers is known, and those about requests only with request metrics.
 func desiredPrometheusRule(object *v1alpha2.NginxOperator, in Inputs) client.Object {
 	rule := assets.PrometheusRule()
 	rule.ObjectMeta = ObjectMeta(object, in)
-	rule.Labels = withUsers(object.Spec.Monitoring.Alerts.Labels, rule.Labels)
+	declared := defaults.Alerts(&object.Spec)
+	rule.Labels = withUsers(declared.Labels, rule.Labels)
 	const limit = "LIMIT"
 	connections := nginxconf.Connections(&object.Spec)
-	fill := strings.NewReplacer("NAMESPACE", object.Namespace, "NAME", object.Name, limit, strconv.FormatInt(connections, 10))
-	group := &rule.Spec.Groups[0]
-	group.Name = fill.Replace(group.Name)
-	group.Rules = slices.DeleteFunc(group.Rules, func(alert monitoringv1.Rule) bool {
-		return connections == 0 && strings.Contains(alert.Expr.StrVal, limit)
-	})
+	fill := strings.NewReplacer("NAMESPACE", object.Namespace, "NAME", object.Name, limit, strconv.FormatInt(connections, 10),
+		"ERRORPERCENT", strconv.Itoa(int(*declared.ErrorPercent)),
+		"LATENCYMILLISECONDS", strconv.Itoa(int(*declared.LatencyMilliseconds)))
+	if !defaults.HasRequestMetrics(&object.Spec) {
+		rule.Spec.Groups = rule.Spec.Groups[:1] // the second group has the alerts about requests
+	}
 
-	for i := range group.Rules {
-		group.Rules[i].Expr.StrVal = fill.Replace(group.Rules[i].Expr.StrVal)
-		for key, text := range group.Rules[i].Annotations {
-			group.Rules[i].Annotations[key] = fill.Replace(text)
+	for i := range rule.Spec.Groups {
+		group := &rule.Spec.Groups[i]
+		group.Name = fill.Replace(group.Name)
+		group.Rules = slices.DeleteFunc(group.Rules, func(alert monitoringv1.Rule) bool {
+			return connections == 0 && strings.Contains(alert.Expr.StrVal, limit)
+		})
+
+		for j := range group.Rules {
+			group.Rules[j].Expr.StrVal = fill.Replace(group.Rules[j].Expr.StrVal)
+			for key, text := range group.Rules[j].Annotations {
+				group.Rules[j].Annotations[key] = fill.Replace(text)
+			}
 		}
 	}
 

@@ -159,3 +159,87 @@ func TestPrometheusRule(t *testing.T) {
 		})
 	}
 }
+
+// TestRequestMetrics verifies that the receiver runs next to the exporter, on ports that the spec does
+// not use, that the NetworkPolicy and the PodMonitor have its port, and that only its alerts depend on
+// it.
+func TestRequestMetrics(t *testing.T) {
+	declared := fixture.Monitored(func(m *v1alpha2.Monitoring) { m.RequestMetrics = &v1alpha2.RequestMetrics{} })
+	for name, test := range map[string]struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		args   []string
+		ports  []int32
+	}{
+		"off":          {change: fixture.Monitored(), ports: []int32{9113}},
+		"switched off": {change: func(s *v1alpha2.NginxOperatorSpec) { declared(s); s.Monitoring.Enabled = ptr.To(false) }},
+		"on": {
+			change: declared, args: []string{"--listen=127.0.0.1:9514", "--metrics-address=:9114"}, ports: []int32{9113, 9114},
+		},
+		"where nginx listens itself": {
+			change: func(s *v1alpha2.NginxOperatorSpec) {
+				declared(s)
+				for _, port := range []int32{9113, 9514} {
+					s.Ports = append(s.Ports, v1alpha2.Port{Port: port})
+				}
+			},
+			args: []string{"--listen=127.0.0.1:9515", "--metrics-address=:9115"}, ports: []int32{9114, 9115},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := fixture.NewObject(test.change)
+			release := Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage}
+			in := release.Inputs(object)
+			pod := &DesiredDeployment(object, in).Spec.Template.Spec
+			if test.args == nil {
+				if in.RequestMetrics != "" || len(pod.InitContainers) != len(test.ports) {
+					t.Errorf("the receiver %q, containers %+v", in.RequestMetrics, pod.InitContainers)
+				}
+			} else {
+				receiver := pod.InitContainers[len(pod.InitContainers)-1]
+				if diff := gocmp.Diff(test.args, receiver.Args); diff != "" || receiver.Image != fixture.RequestMetricsImage {
+					t.Errorf("image %s, arguments (-want +got):\n%s", receiver.Image, diff)
+				}
+				if diff := gocmp.Diff(pod.Containers[0].SecurityContext, receiver.SecurityContext); diff != "" {
+					t.Errorf("rights (-nginx +receiver):\n%s", diff)
+				}
+				if receiver.Resources.Requests.Cpu().IsZero() || receiver.Resources.Limits.Memory().IsZero() || len(receiver.Resources.Limits) != 1 {
+					t.Errorf("resources %+v", receiver.Resources)
+				}
+				if receiver.Ports[0].ContainerPort != test.ports[1] {
+					t.Errorf("ports %+v", receiver.Ports)
+				}
+			}
+
+			rules := desiredNetworkPolicy(object, in).Spec.Ingress
+			want := portsOf(append(test.ports, 18080)...)
+			if forAll := rules[len(rules)-1].Ports; len(object.Spec.Ports) == 0 && !containsAll(forAll, want) {
+				t.Errorf("the NetworkPolicy opens %v", forAll)
+			}
+			if len(test.ports) == 0 {
+				return
+			}
+
+			var scraped []int32
+			for _, endpoint := range desiredPodMonitor(object, in).(*monitoringv1.PodMonitor).Spec.PodMetricsEndpoints {
+				if scraped = append(scraped, *endpoint.PortNumber); ptr.Deref(endpoint.FollowRedirects, true) {
+					t.Errorf("Prometheus follows redirects of port %d", *endpoint.PortNumber)
+				}
+			}
+			if diff := gocmp.Diff(test.ports, scraped); diff != "" {
+				t.Errorf("scraped ports (-want +got):\n%s", diff)
+			}
+			if groups := desiredPrometheusRule(object, in).(*monitoringv1.PrometheusRule).Spec.Groups; len(groups) != len(test.ports) {
+				t.Errorf("%d groups of alerts", len(groups))
+			}
+		})
+	}
+}
+
+func containsAll(ports, want []networkingv1.NetworkPolicyPort) bool {
+	for _, port := range want {
+		if !slices.ContainsFunc(ports, func(p networkingv1.NetworkPolicyPort) bool { return *p.Port == *port.Port }) {
+			return false
+		}
+	}
+	return true
+}

@@ -32,9 +32,8 @@ func desiredNetworkPolicy(object *v1alpha2.NginxOperator, in Inputs) *networking
 	for _, port := range defaults.ServicePorts(&object.Spec) {
 		serving.Insert(port.Listens)
 	}
-	if port := defaults.MetricsPort(&object.Spec); port != 0 {
-		forAll.Insert(port)
-	}
+	forAll.Insert(defaults.MetricsPort(&object.Spec), defaults.RequestMetricsPort(&object.Spec))
+	forAll.Delete(0)
 
 	var from []networkingv1.NetworkPolicyPeer
 	if object.Spec.NetworkPolicy != nil {
@@ -83,10 +82,10 @@ func (p parts) served() sets.Set[int32] {
 	return listening(numbers, p.containerPorts())
 }
 
-// metrics returns the numbers of the exporter of a declaration.
+// metrics returns the numbers on which the operator's sidecars of a declaration serve metrics.
 func (p parts) metrics() (numbers []int32) {
 	for _, container := range p.deployment.Spec.Template.Spec.InitContainers {
-		if container.Name == wellknown.ExporterContainer {
+		if container.Name == wellknown.ExporterContainer || container.Name == wellknown.RequestMetricsContainer {
 			for _, port := range container.Ports {
 				numbers = append(numbers, port.ContainerPort)
 			}

@@ -47,6 +47,9 @@ func setPodTemplate(template *corev1.PodTemplateSpec, object *v1alpha2.NginxOper
 	if in.Exporter != "" {
 		pod.InitContainers = append(pod.InitContainers, *exporter(spec, in, nginx))
 	}
+	if in.RequestMetrics != "" {
+		pod.InitContainers = append(pod.InitContainers, *requestMetrics(spec, in, nginx))
+	}
 
 	for _, port := range ports {
 		nginx.Ports = append(nginx.Ports, corev1.ContainerPort{

@@ -24,6 +24,8 @@ type Release struct {
 	Image string
 	// ExporterImage is the container image of exporters whose object sets none.
 	ExporterImage string
+	// RequestMetricsImage is the container image of the receivers of request metrics.
+	RequestMetricsImage string
 	// IPv6 makes nginx listen on IPv6, in addition to IPv4.
 	IPv6 bool
 }
@@ -40,9 +42,13 @@ func (r Release) Configuration(object *v1alpha2.NginxOperator, servers nginxconf
 
 // Inputs returns the inputs that depend only on the spec and the release.
 func (r Release) Inputs(object *v1alpha2.NginxOperator) Inputs {
-	return Inputs{
+	in := Inputs{
 		Image: defaults.Image(&object.Spec, r.Image), Exporter: defaults.ExporterImage(&object.Spec, r.ExporterImage),
 	}
+	if defaults.HasRequestMetrics(&object.Spec) {
+		in.RequestMetrics = r.RequestMetricsImage
+	}
+	return in
 }
 
 // specInputs returns inputs with placeholders for the referenced objects.

@@ -17,7 +17,7 @@ var withoutRecipe = map[string][]string{
 	},
 	"the defaults fit most instances": {
 		"nginx.", "rollout.", "service.internalTrafficPolicy", "service.sessionAffinity", "monitoring.exporter",
-		"monitoring.image", "monitoring.resources.", "cache.path", "cache.inMemory",
+		"monitoring.image", "monitoring.resources.", "monitoring.requestMetrics.", "cache.path", "cache.inMemory",
 	},
 	"nginx is bound by CPU, and the defaults fit most instances": {
 		"autoscaling.targetMemoryUtilizationPercentage", "autoscaling.behavior.",

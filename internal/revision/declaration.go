@@ -53,6 +53,11 @@ func (d *Declaration) Image() string { return imageOf(d.Deployment(), wellknown.
 // Exporter returns the container image of the exporter, or "".
 func (d *Declaration) Exporter() string { return imageOf(d.Deployment(), wellknown.ExporterContainer) }
 
+// RequestMetrics returns the container image of the receiver of request metrics, or "".
+func (d *Declaration) RequestMetrics() string {
+	return imageOf(d.Deployment(), wellknown.RequestMetricsContainer)
+}
+
 func imageOf(deployment *appsv1.Deployment, name string) string {
 	if deployment == nil {
 		return ""

@@ -159,7 +159,7 @@ func (r Decider) whileWaiting(
 	}
 
 	if out.State == StateWaiting {
-		out.WaitsFor = differences(declared, out.Apply.Image(), out.Apply.Exporter(), out.Apply.ConfigHash())
+		out.WaitsFor = differences(declared, out.Apply.Image(), out.Apply.Exporter(), out.Apply.RequestMetrics(), out.Apply.ConfigHash())
 		if failed := FailedOf(&object.Status, out.Apply.Change); failed != nil && !attempts(object, failed, time.Now()) {
 			out.Blockers = []failure.Failure{{Reason: v1alpha2.ReasonRolledBack, Message: RolledBackMessage(failed)}}
 		}

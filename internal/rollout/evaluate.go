@@ -67,7 +67,7 @@ func (r Decider) Evaluate(
 	}
 
 	message := fmt.Sprintf("rolled back generation %d (%s): %s", cmp.Or(applied.Generation, object.Generation),
-		differences(applied, good.Image, applied.Exporter(), good.ConfigHash), cause.Message)
+		differences(applied, good.Image, applied.Exporter(), applied.RequestMetrics(), good.ConfigHash), cause.Message)
 	failed := failedAgain(NameOf(object, applied.Change), reason, message, cause.Final, before, time.Now())
 	failed.Change, failed.SecretsHash = string(applied.Change), secretsHash(applied)
 	return failed, requeue.Soon, nil
@@ -105,13 +105,16 @@ func (r Decider) reasonToRollBack(ctx context.Context, object *v1alpha2.NginxOpe
 const maxTried = 256
 
 // differences describes the changes since earlier images and a configuration.
-func differences(declared *revision.Declaration, image, exporter, configHash string) string {
+func differences(declared *revision.Declaration, image, exporter, requestMetrics, configHash string) string {
 	var news []string
 	if next := declared.Image(); next != image {
 		news = append(news, fmt.Sprintf("image %q", next[:min(len(next), maxTried)]))
 	}
 	if next := declared.Exporter(); next != exporter {
 		news = append(news, fmt.Sprintf("exporter image %q", next[:min(len(next), maxTried)]))
+	}
+	if next := declared.RequestMetrics(); next != requestMetrics {
+		news = append(news, fmt.Sprintf("request metrics image %q", next[:min(len(next), maxTried)]))
 	}
 	if declared.ConfigHash() != configHash {
 		news = append(news, "configuration")

@@ -483,7 +483,7 @@ func TestStatusNamesWhatExists(t *testing.T) {
 // declaredInputs returns the inputs of an object without references.
 func declaredInputs(t *testing.T, object *v1alpha2.NginxOperator) operand.Inputs {
 	t.Helper()
-	release := operand.Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage}
+	release := operand.Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage}
 	in := release.Inputs(object)
 	var err error
 	if in.Config, err = release.Configuration(object, nil); err != nil {

@@ -56,7 +56,8 @@ func validatePodTemplate(template *v1alpha2.PodTemplate, path *field.Path) field
 	return errs
 }
 
-// validateMonitoring rejects references of images, quantities, and labels that the schema accepts.
+// validateMonitoring rejects references of images, quantities, and labels that the schema accepts,
+// and request metrics without the exporter, whose rule of the schema is frozen.
 func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field.ErrorList {
 	if monitoring == nil {
 		return nil
@@ -65,6 +66,15 @@ func validateMonitoring(monitoring *v1alpha2.Monitoring, path *field.Path) field
 	errs := validateImage(monitoring.Image, path.Child("image"))
 	if resources := monitoring.Resources; resources != nil {
 		errs = append(errs, validateResources(resources.Requests, resources.Limits, path.Child("resources"))...)
+	}
+	if requests := monitoring.RequestMetrics; requests != nil {
+		at := path.Child("requestMetrics")
+		if monitoring.Exporter == v1alpha2.ExporterNone {
+			errs = append(errs, field.Forbidden(at, "requires the operator's exporter; set exporter to Sidecar, or remove requestMetrics"))
+		}
+		if resources := requests.Resources; resources != nil {
+			errs = append(errs, validateResources(resources.Requests, resources.Limits, at.Child("resources"))...)
+		}
 	}
 	if monitor := monitoring.PodMonitor; monitor != nil {
 		errs = append(errs, validateLabels(monitor.Labels, path.Child("podMonitor", "labels"))...)

@@ -93,8 +93,11 @@ networkPolicy: {from: [{}, {ipBlock: {cidr: a}}]}
 	"autoscaling by a limit": "{autoscaling: {maxReplicas: 3}, resources: {limits: {cpu: 1}}}",
 	"autoscaling by memory":  "{autoscaling: {maxReplicas: 3, targetMemoryUtilizationPercentage: 80}, resources: {requests: {memory: 1Mi}}}",
 	"monitoring": "monitoring: {enabled: true, exporter: Sidecar, image: 'exporter:1', resources: {}, " +
-		"podMonitor: {interval: 30s, labels: {release: prometheus}}, alerts: {}}",
+		"requestMetrics: {resources: {limits: {memory: 1Gi}}}, podMonitor: {interval: 30s, labels: {release: prometheus}}, " +
+		"alerts: {errorPercent: 100, latencyMilliseconds: 1}}",
 	"an exporter of one's own": "{monitoring: {exporter: None}, sidecars: [{name: nginx-prometheus-exporter}]}",
+	"a receiver of one's own":  "{monitoring: {}, sidecars: [{name: nginx-request-metrics}]}",
+	"ports of monitoring":      "{monitoring: {requestMetrics: {}}, ports: [{name: a, port: 9113}, {name: b, port: 9114}, {name: c, port: 9514}]}",
 	"variables":                "env: [{name: TZ, value: Europe/Berlin}, {name: a.b-c_D}]",
 	"volumes": `
 volumes:
@@ -138,7 +141,10 @@ var invalidSpecs = map[string]string{ //nolint:gosec // no credentials
 	"autoscaling by a request of nearly nothing": "{autoscaling: {maxReplicas: 3}, resources: {requests: {cpu: 1e-1000000}}}",
 	"autoscaling by memory without a request": "{autoscaling: {maxReplicas: 3, targetMemoryUtilizationPercentage: 80}, " +
 		"resources: {requests: {cpu: 1}}}",
+	"requests without the exporter": "monitoring: {enabled: false, exporter: None, requestMetrics: {}}",
+	"two receivers":                 "{monitoring: {requestMetrics: {}}, sidecars: [{name: nginx-request-metrics}]}",
 	"values of monitoring": "monitoring: {image: ':', resources: {limits: {cpu: 1e37}}, " +
+		"requestMetrics: {resources: {limits: {cpu: 1e37}}}, " +
 		"podMonitor: {labels: {app.kubernetes.io/name: a}}, alerts: {labels: {app.kubernetes.io/name: a}}}",
 	"two exporters":      "{monitoring: {}, sidecars: [{name: nginx-prometheus-exporter}]}",
 	"names of variables": "env: [{name: 1A}, {name: 'A;'}, {name: NGINX}]",

@@ -73,6 +73,11 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 		}
 	}
 
+	if alerts := ptr.Deref(spec.Monitoring, v1alpha2.Monitoring{}).Alerts; alerts != nil && !defaults.HasRequestMetrics(spec) &&
+		(alerts.ErrorPercent != nil || alerts.LatencyMilliseconds != nil) {
+		add("spec.monitoring.alerts: errorPercent and latencyMilliseconds have no effect without spec.monitoring.requestMetrics; " +
+			"set requestMetrics, or remove them")
+	}
 	if spec.Paused {
 		add("spec.paused: changes are not applied until it is false")
 	}

@@ -18,6 +18,7 @@ func TestWarnings(t *testing.T) {
 		"digest": "image: quay.io/me/nginx@sha256:" + strings.Repeat("a", 64),
 		"unused as far as is known": "config: {inline: 'server { listen 8080; include /etc/nginx/files/a.conf; }'}\n" +
 			"files: [{path: a.conf, configMapRef: {name: a, key: b}}]\ncontent: {configMapRef: {name: pages}}\ntls: [{secretName: shop}]",
+		"thresholds":          "monitoring: {requestMetrics: {}, alerts: {errorPercent: 1, latencyMilliseconds: 1}}",
 		"usual connections":   "nginx: {workerConnections: 1024}",
 		"limit of open files": "nginx: {workerConnections: 65535, main: worker_rlimit_nofile 65535;}",
 		"files of the main context": "{nginx: {main: include /etc/nginx/files/a;}, " +
@@ -49,11 +50,12 @@ func TestWarnings(t *testing.T) {
 		"files and a cache without a configuration": "{files: [{path: a, secretRef: {name: a, key: b}}], cache: {size: 1Gi}}",
 		"cache as large as the memory": "{cache: {size: 1Gi, inMemory: true}, resources: {limits: {memory: 1Gi}}, " +
 			"config: {configMapRef: {name: a}}}",
-		"image of root":          "image: 'nginx:1.30.7'",
-		"helpers of root":        helpers,
-		"group":                  "image: 'nginx:1.30.7'\nsecurityContext: {runAsGroup: 101}",
-		"patch of another child": "image: 'nginx:1.30.7'\npatches: [{target: {kind: Service}, patch: runAsUser}]",
-		"paused":                 "paused: true",
+		"image of root":                      "image: 'nginx:1.30.7'",
+		"helpers of root":                    helpers,
+		"group":                              "image: 'nginx:1.30.7'\nsecurityContext: {runAsGroup: 101}",
+		"patch of another child":             "image: 'nginx:1.30.7'\npatches: [{target: {kind: Service}, patch: runAsUser}]",
+		"paused":                             "paused: true",
+		"thresholds without request metrics": "monitoring: {alerts: {errorPercent: 1}}",
 	} {
 		cases[name] = fixture.Case{Input: text, Messages: Warnings(specOf(t, text), nil)}
 	}

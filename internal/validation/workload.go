@@ -69,6 +69,9 @@ func validateContainers(spec *v1alpha2.NginxOperatorSpec, path *field.Path) fiel
 	if defaults.HasExporter(spec) {
 		names.Insert(wellknown.ExporterContainer)
 	}
+	if defaults.HasRequestMetrics(spec) {
+		names.Insert(wellknown.RequestMetricsContainer)
+	}
 	for _, volume := range spec.Volumes {
 		volumes.Insert(volume.Name)
 	}

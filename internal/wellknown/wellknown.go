@@ -17,6 +17,9 @@ const OperandContainer = "nginx"
 // ExporterContainer is the name of the container with the Prometheus exporter of nginx.
 const ExporterContainer = "nginx-prometheus-exporter"
 
+// RequestMetricsContainer is the name of the container that counts requests.
+const RequestMetricsContainer = "nginx-request-metrics"
+
 // DefaultExporterImage is the exporter that this release is tested with.
 const DefaultExporterImage = "docker.io/nginx/nginx-prometheus-exporter:1.5.1"
 

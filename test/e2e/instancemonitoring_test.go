@@ -40,7 +40,9 @@ func testInstanceMonitoring(t *testing.T, token string) {
 
 	loaded := startLoad(t, namespace, suite.reach.service(namespace, "web", 8080))
 	update(t, object, func(o *v1alpha2.NginxOperator) {
-		o.Spec.Monitoring = &v1alpha2.Monitoring{PodMonitor: &v1alpha2.PodMonitor{}, Alerts: &v1alpha2.Alerts{}}
+		o.Spec.Monitoring = &v1alpha2.Monitoring{
+			RequestMetrics: &v1alpha2.RequestMetrics{}, PodMonitor: &v1alpha2.PodMonitor{}, Alerts: &v1alpha2.Alerts{},
+		}
 	})
 	waitFor(t, namespace, "the status to name the missing API", patience, func(ctx context.Context) error {
 		if err := suite.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {

@@ -246,9 +246,16 @@ func killLeader(t *testing.T, operator, identity string) {
 	name, _, _ := strings.Cut(identity, "_")
 	pod := &corev1.Pod{}
 	must(t, suite.admin.Get(t.Context(), client.ObjectKey{Namespace: operator, Name: name}, pod))
-	_, container, found := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
+	killContainer(t, pod, pod.Status.ContainerStatuses[0].Name)
+}
+
+// killContainer kills the process of a container, which the kubelet restarts.
+func killContainer(t *testing.T, pod *corev1.Pod, name string) {
+	t.Helper()
+	id := statusOf(pod, name).ContainerID
+	_, container, found := strings.Cut(id, "containerd://")
 	if !found {
-		t.Fatalf("the container of %s is %q", name, pod.Status.ContainerStatuses[0].ContainerID)
+		t.Fatalf("container %s of %s is %q", name, pod.Name, id)
 	}
 	_, err := command(t.Context(), "ctr", "tasks", "kill", "--signal=SIGKILL", container)
 	must(t, err)

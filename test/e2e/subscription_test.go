@@ -57,7 +57,7 @@ func TestSubscription(t *testing.T) {
 	if suite.local { // other clusters may lack the images, the metrics API, or a readable audit log
 		token = metricsTokenFile(t)
 		underLoad["monitoring"] = func(t *testing.T) { testInstanceMonitoring(t, token) }
-		instances["requests"] = testRequests
+		instances["requests"], instances["request metrics"] = testRequests, testRequestMetrics
 		configurations["contexts"], configurations["modules"] = testContexts, testModules
 		configurations["receiver"] = testReceiver
 		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
@@ -90,6 +90,7 @@ func TestLongSubscription(t *testing.T) {
 	if suite.local {
 		t.Run("versions of nginx", testNginxVersions)
 		t.Run("uploads", testUploads) // it waits for an eviction
+		t.Run("losses of request metrics", testRequestMetricsLosses)
 	}
 	t.Run("no webhook in a migration", testMigrationWithoutWebhook)
 	t.Run("bad image", testBadImage)

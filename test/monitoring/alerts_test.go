@@ -160,7 +160,7 @@ func TestAlertsOfAnInstance(t *testing.T) {
 	requireMatcher(t, queries, instanceLabel, "=", "web")
 }
 
-var placeholder = regexp.MustCompile(`NAMESPACE|NAME|LIMIT`)
+var placeholder = regexp.MustCompile(`NAMESPACE|NAME|LIMIT|ERRORPERCENT|LATENCYMILLISECONDS`)
 
 // TestQueriesSelectWhatTheyMean checks that Prometheus can parse every query of the operator's
 // alerts and of the panels. Each selector is restricted to the operator's job, to API server

@@ -28,7 +28,7 @@ var dashboards = map[string]struct {
 	"instances": {
 		ReadInstancesDashboard,
 		[]string{"datasource", "namespace", "instance"},
-		6, 10, "nginx-operator-instances.json", "dashboard-instances.json",
+		6, 16, "nginx-operator-instances.json", "dashboard-instances.json",
 	},
 }
 

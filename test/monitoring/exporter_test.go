@@ -3,6 +3,7 @@ package monitoring
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -15,8 +16,20 @@ import (
 	"github.com/example/nginx-operator/test/harness"
 )
 
+// ofRequests has the names and types of the metrics of the receiver of request metrics, whose program
+// is a module of its own. The end-to-end tests verify that it serves them.
+var ofRequests = map[string]string{
+	"nginx_server_requests_total":                   "COUNTER",
+	"nginx_server_request_duration_seconds_bucket":  "COUNTER",
+	"nginx_server_upstream_duration_seconds_bucket": "COUNTER",
+	"nginx_server_sent_bytes_total":                 "COUNTER",
+	"nginx_server_received_bytes_total":             "COUNTER",
+	"nginx_request_metrics_invalid_messages_total":  "COUNTER",
+	"nginx_request_metrics_lost_messages_total":     "COUNTER",
+}
+
 // exported returns the names and types of the metrics that the exporter serves for nginx's status
-// page.
+// page, and those of the receiver of request metrics.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	// This is the example of https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
@@ -28,7 +41,7 @@ func exported(t *testing.T) map[string]string {
 	// The exporter's program uses this namespace for nginx metrics.
 	exporter := collector.NewNginxCollector(client.NewNginxClient(nginx.Client(), nginx.URL), "nginx", nil, slog.New(slog.DiscardHandler))
 	harness.Must(t, registry.Register(exporter))
-	types := map[string]string{}
+	types := maps.Clone(ofRequests)
 	for _, family := range harness.Must1(registry.Gather())(t) {
 		types[family.GetName()] = family.GetType().String()
 	}

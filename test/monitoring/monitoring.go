@@ -50,12 +50,13 @@ func Rules(repository string) (*monitoringv1.PrometheusRule, error) {
 	return rules, nil
 }
 
-// InstanceRules returns the PrometheusRule that the operator creates for an NginxOperator. limit is
+// InstanceRules returns the PrometheusRule that the operator creates for an NginxOperator with request
+// metrics. limit is
 // the number of connections that nginx may have open in each Pod.
 func InstanceRules(namespace, name string, limit int32) *monitoringv1.PrometheusRule {
 	object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	object.Spec.Nginx = &v1alpha2.Nginx{WorkerProcesses: ptr.To[int32](1), WorkerConnections: &limit}
-	object.Spec.Monitoring = &v1alpha2.Monitoring{Alerts: &v1alpha2.Alerts{}}
+	object.Spec.Monitoring = &v1alpha2.Monitoring{Alerts: &v1alpha2.Alerts{}, RequestMetrics: &v1alpha2.RequestMetrics{}}
 	return operand.ChildOf[*monitoringv1.PrometheusRule](operand.Desired(object, operand.Inputs{}))
 }
 

@@ -57,8 +57,9 @@ func newHostileServer() *hostileServer {
 	}
 	spec := func(more string) map[string]any {
 		return map[string]any{
-			"env": []any{map[string]any{"name": "A", "value": evil + more}}, "monitoring": map[string]any{"enabled": true, "image": "a/b:1"},
-			"image": "example.com/nginx:1", "config": map[string]any{"inline": "# " + evil + "\nserver { listen 8080; }\n"},
+			"env":        []any{map[string]any{"name": "A", "value": evil + more}},
+			"monitoring": map[string]any{"enabled": true, "image": "a/b:1", "requestMetrics": map[string]any{}},
+			"image":      "example.com/nginx:1", "config": map[string]any{"inline": "# " + evil + "\nserver { listen 8080; }\n"},
 		}
 	}
 	stored := map[string]any{"change": evil, "spec": spec("before"), "children": []any{
@@ -99,8 +100,10 @@ func newHostileServer() *hostileServer {
 	}
 	exporter := map[string]any{"name": wellknown.ExporterContainer, "image": evil, "ports": []any{map[string]any{"containerPort": 9114}}}
 	running := map[string]any{"name": wellknown.ExporterContainer, "state": map[string]any{"running": map[string]any{}}}
+	receiver, counting := maps.Clone(exporter), maps.Clone(running)
+	receiver["name"], counting["name"] = wellknown.RequestMetricsContainer, wellknown.RequestMetricsContainer
 	template := map[string]any{
-		"nodeName": evil, "initContainers": []any{exporter}, "containers": []any{map[string]any{"name": "nginx", "image": evil}},
+		"nodeName": evil, "initContainers": []any{exporter, receiver}, "containers": []any{map[string]any{"name": "nginx", "image": evil}},
 		"volumes": []any{map[string]any{"name": "config", "configMap": map[string]any{"name": "web-1"}}},
 	}
 	out := map[string]any{
@@ -108,7 +111,7 @@ func newHostileServer() *hostileServer {
 		instances + "/paused": instance("paused", "True", "False", true),
 		instances + "/failed": instance("failed", "False", "True", false),
 		core + "pods/web-a": object("v1", "Pod", "web-a", map[string]any{"spec": template, "status": map[string]any{
-			"phase": "Running", "reason": evil, "initContainerStatuses": []any{running},
+			"phase": "Running", "reason": evil, "initContainerStatuses": []any{running, counting},
 		}}),
 		core + "configmaps/web-1": object("v1", "ConfigMap", "web-1", map[string]any{"data": map[string]any{"nginx.conf": "\t" + evil + "\n"}}),
 		core + "configmaps/pages": object("v1", "ConfigMap", "pages", map[string]any{"data": map[string]any{"index.html": evil}}),
@@ -175,7 +178,7 @@ func (s *hostileServer) answer(r *http.Request) (int, any) {
 	case strings.HasSuffix(r.URL.Path, "/log"):
 		return http.StatusOK, evil + "\n\tGET / \x9b\x00\n" + evil
 	case strings.HasSuffix(r.URL.Path, "/metrics"):
-		return http.StatusOK, metrics
+		return http.StatusOK, metrics + strings.ReplaceAll(requestMetrics, "shop.example.com", evil)
 	case found && r.Method == http.MethodPatch:
 		raw, _ := json.Marshal(object)
 		patched, err := jsonpatch.MergePatch(raw, body)
@@ -283,6 +286,7 @@ func TestHostileContent(t *testing.T) {
 		{command: "config web"},
 		{command: "config web --diff", code: exitDifferences},
 		{command: "top web", silent: true},
+		{command: "top web --servers"},
 		{command: "top -o yaml", silent: true},
 		{command: "restart web --wait"},
 		{command: "restart failed --wait", code: exitError},

@@ -102,7 +102,8 @@ func TestErrors(t *testing.T) {
 	for _, command := range []string{
 		"no-such-command", "status -o table", "status web -A", "status none", "status -l a=b", "plan", "logs", "logs new", "logs many -f",
 		"config new", "config blocked --diff", "config web", "config web --diff", "top --interval=0s", "top new", "top idle", "top -l a=b",
-		"top web", "restart paused", "restart failed --wait", "restart new --wait --timeout=1s", "pause paused", "pause web", "resume web",
+		"top web", "top --servers", "top new --servers", "top web --servers",
+		"restart paused", "restart failed --wait", "restart new --wait --timeout=1s", "pause paused", "pause web", "resume web",
 		"resume paused --wait", "rollback new", "rollback steady", "rollback broken", "rollback web --dry-run", "rollback web",
 		"rollback web --yes", "migrate -f ../migrate/testdata/low-port.conf", "migrate -f ../migrate/testdata/nginx.conf -f testdata/help.txt",
 		"migrate -f testdata/text.conf",

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,19 +13,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 
-	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
-	"github.com/example/nginx-operator/internal/defaults"
-	"github.com/example/nginx-operator/internal/wellknown"
-)
-
-const (
-	// maxMetrics is the maximum size of an exporter's response in bytes. The usual size is 10 KiB.
-	maxMetrics = 1 << 20
-	maxScrapes = 16
 )
 
 type scrape struct {
@@ -35,27 +22,29 @@ type scrape struct {
 	values map[string]float64
 }
 
-type exporter struct {
-	object *v1alpha2.NginxOperator
-	pod    *corev1.Pod
-	port   int32
-}
-
 func newTop(c *cli) *cobra.Command {
 	var which selection
+	var servers bool
 	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "top [NAME]",
 		Short: "Show requests and connections of instances",
 		Long: `Show requests and connections of each Pod of an instance, from the exporter of spec.monitoring.
 Without a name, show the sum over the Pods of each monitored instance. The request rate is
-measured between two scrapes, and includes probes and scrapes.`,
-		Example:           "  kubectl nginx top web\n  kubectl nginx top -A --interval=10s",
+measured between two scrapes, and includes probes and scrapes.
+
+With --servers, show the requests of each server of an instance since its Pods started: how many had
+a status of 500 or more, and bounds of 50 and 99 percent of the durations. Requires
+spec.monitoring.requestMetrics.`,
+		Example:           "  kubectl nginx top web\n  kubectl nginx top -A --interval=10s\n  kubectl nginx top web --servers",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := which.check(args); err != nil {
 				return err
+			}
+			if servers && len(args) == 0 {
+				return errors.New("--servers requires the name of an instance")
 			}
 			if interval < time.Second || interval > time.Minute {
 				return fmt.Errorf("--interval is %s, must be between 1s and 1m", interval)
@@ -67,7 +56,11 @@ measured between two scrapes, and includes probes and scrapes.`,
 			}
 
 			name := strings.Join(args, "") // at most one
-			exporters, err := connected.exporters(cmd.Context(), name, which)
+			if servers {
+				return c.topServers(cmd.Context(), connected, name, which)
+			}
+
+			exporters, err := connected.exporters(cmd.Context(), ofConnections, name, which)
 			if err != nil {
 				return err
 			}
@@ -85,81 +78,27 @@ measured between two scrapes, and includes probes and scrapes.`,
 	}
 
 	which.add(cmd)
+	cmd.Flags().BoolVar(&servers, "servers", false, "show requests, errors, and durations of each server")
 	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "time between the two scrapes")
 	return cmd
 }
 
-func (c *connection) exporters(ctx context.Context, name string, which selection) ([]exporter, error) {
-	var exporters []exporter
-	isMonitored := false
-	add := func(object *v1alpha2.NginxOperator) error {
-		if !defaults.HasExporter(&object.Spec) {
-			return nil
-		}
-
-		isMonitored = true
-		pods, err := c.pods(ctx, object)
-		for i := range pods {
-			if port := runningExporter(&pods[i]); port != 0 {
-				exporters = append(exporters, exporter{object, &pods[i], port})
-			}
-		}
-
-		return err
-	}
-
-	var err error
-	if name == "" {
-		err = c.eachInstance(ctx, which, add)
-	} else {
-		var object *v1alpha2.NginxOperator
-		if object, err = c.instance(ctx, name); err == nil {
-			err = add(object)
-		}
-	}
-
-	switch {
-	case err != nil || len(exporters) > 0:
-		return exporters, err
-	case name == "":
-		return nil, errors.New("no instance has a running exporter. Set spec.monitoring.enabled to true")
-	case !isMonitored:
-		return nil, fmt.Errorf("NginxOperator %q has no exporter. Set spec.monitoring.enabled to true", name)
-	}
-
-	return nil, fmt.Errorf("no exporter of NginxOperator %q is running. "+
-		"For the reason, run: kubectl nginx status %s -n %s", name, name, c.namespace)
-}
-
-func runningExporter(pod *corev1.Pod) int32 {
-	runs := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(status corev1.ContainerStatus) bool {
-		return status.Name == wellknown.ExporterContainer && status.State.Running != nil
-	})
-	for _, container := range pod.Spec.InitContainers {
-		if runs && container.Name == wellknown.ExporterContainer && len(container.Ports) > 0 {
-			return container.Ports[0].ContainerPort
-		}
-	}
-	return 0
-}
-
 // loads scrapes each exporter twice. The error lists those that failed.
 func (c *connection) loads(ctx context.Context, exporters []exporter, interval time.Duration) ([]Load, error) {
-	before, errsBefore := c.scrapeAll(ctx, exporters)
+	before, errsBefore := scrapeAll(ctx, c, exporters, parse)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(interval):
 	}
 
-	after, errsAfter := c.scrapeAll(ctx, exporters)
+	after, errsAfter := scrapeAll(ctx, c, exporters, parse)
 
 	var loads []Load
 	var failed error
 	for i, exporter := range exporters {
 		if err := cmp.Or(errsBefore[i], errsAfter[i]); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("failed to scrape the exporter of Pod %s/%s: %w",
-				exporter.pod.Namespace, exporter.pod.Name, err))
+			failed = errors.Join(failed, exporter.failed(err))
 			continue
 		}
 
@@ -169,31 +108,6 @@ func (c *connection) loads(ctx context.Context, exporters []exporter, interval t
 	}
 
 	return loads, failed
-}
-
-func (c *connection) scrapeAll(ctx context.Context, exporters []exporter) ([]scrape, []error) {
-	scrapes, errs := make([]scrape, len(exporters)), make([]error, len(exporters))
-	var group errgroup.Group
-	group.SetLimit(maxScrapes)
-	for i, exporter := range exporters {
-		group.Go(func() error {
-			scrapes[i], errs[i] = c.scrape(ctx, exporter)
-			return nil
-		})
-	}
-
-	return scrapes, append(errs, group.Wait())
-}
-
-func (c *connection) scrape(ctx context.Context, from exporter) (_ scrape, err error) {
-	pods := c.core.CoreV1().Pods(from.pod.Namespace)
-	body, err := pods.ProxyGet("http", from.pod.Name, strconv.Itoa(int(from.port)), "metrics", nil).Stream(ctx)
-	if err != nil {
-		return scrape{}, err
-	}
-
-	defer func() { err = errors.Join(err, body.Close()) }()
-	return parse(io.LimitReader(body, maxMetrics))
 }
 
 // parse reads the metrics that have a single series.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -89,8 +91,8 @@ func TestPrintLoads(t *testing.T) {
 	}
 }
 
-// TestRunningExporter verifies that only a running exporter of the operator is scraped.
-func TestRunningExporter(t *testing.T) {
+// TestRunningPort verifies that only a running sidecar of the operator is scraped.
+func TestRunningPort(t *testing.T) {
 	other := corev1.Container{Name: "other", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}
 	exporter := corev1.Container{Name: wellknown.ExporterContainer, Ports: []corev1.ContainerPort{{ContainerPort: 9114}}}
 	running := corev1.ContainerStatus{
@@ -103,8 +105,54 @@ func TestRunningExporter(t *testing.T) {
 	}{{exporter, running, 9114}, {exporter, corev1.ContainerStatus{Name: exporter.Name}, 0}, {other, running, 0}} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{other, test.container}}}
 		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{test.status}
-		if got := runningExporter(pod); got != test.want {
+		if got := runningPort(pod, wellknown.ExporterContainer); got != test.want {
 			t.Errorf("port %d, want %d", got, test.want)
 		}
+	}
+}
+
+// requestMetrics is the response of a receiver of request metrics.
+const requestMetrics = `# TYPE nginx_request_metrics_lost_messages_total counter
+nginx_request_metrics_lost_messages_total 7
+# TYPE nginx_server_requests_total counter
+nginx_server_requests_total{server="shop.example.com",class="2xx"} 100
+nginx_server_requests_total{server="shop.example.com",class="5xx"} 10
+nginx_server_requests_total{server="help.example.com",class="2xx"} 5
+# TYPE nginx_server_request_duration_seconds histogram
+nginx_server_request_duration_seconds_bucket{server="shop.example.com",le="0.005"} 55
+nginx_server_request_duration_seconds_bucket{server="shop.example.com",le="10"} 108
+nginx_server_request_duration_seconds_bucket{server="shop.example.com",le="+Inf"} 110
+nginx_server_request_duration_seconds_sum{server="shop.example.com"} 1
+nginx_server_request_duration_seconds_count{server="shop.example.com"} 110
+`
+
+// TestServers verifies the sums over the Pods of an instance, and the percentiles of the durations.
+func TestServers(t *testing.T) {
+	samples, err := parseServers(strings.NewReader(requestMetrics))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads := serverLoads([]model.Vector{samples, samples, nil})
+	want := []*ServerLoad{
+		{Server: "help.example.com", Requests: 10},
+		{Server: "shop.example.com", Requests: 220, Errors: 20, ErrorPercent: 100 * 20.0 / 220, P50: "<=5ms", P99: ">10s"},
+	}
+	if diff := cmp.Diff(want, loads, cmpopts.IgnoreUnexported(ServerLoad{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := parseServers(strings.NewReader("<html>")); err == nil {
+		t.Error("a page was parsed")
+	}
+
+	var out bytes.Buffer
+	var format output
+	if err := (&cli{IOStreams: genericiooptions.IOStreams{Out: &out}}).printServers(loads, &format); err != nil {
+		t.Fatal(err)
+	}
+	const table = "SERVER             REQUESTS   ERRORS   ERRORS%   P50     P99\n" +
+		"help.example.com   10         0        0.0               \n" +
+		"shop.example.com   220        20       9.1       <=5ms   >10s\n"
+	if diff := cmp.Diff(table, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -226,6 +226,11 @@ func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (
 			"Assuming "+release.ExporterImage)
 	}
 
+	if defaults.HasRequestMetrics(spec) && release.RequestMetricsImage == "" {
+		release.RequestMetricsImage = wellknown.DefaultRequestMetricsImage
+		notes = append(notes, "the operator's image of the receiver of request metrics is unknown. Assuming "+release.RequestMetricsImage)
+	}
+
 	return release, notes, nil
 }
 
@@ -242,6 +247,9 @@ func infer(release *operand.Release, running *appsv1.Deployment) {
 	}
 	if spec.Monitoring != nil && spec.Monitoring.Image == "" {
 		release.ExporterImage = declared.Exporter()
+	}
+	if defaults.HasRequestMetrics(&spec) {
+		release.RequestMetricsImage = declared.RequestMetrics()
 	}
 }
 
