@@ -57,7 +57,7 @@ type ConfigValueSource struct {
 	// bytes, without $ and control characters, except for one newline at its end. It cannot be the
 	// first word of a directive, or a part of an include.
 	// +optional
-	ConfigMapKeyRef *ObjectKeyReference `json:"configMapKeyRef,omitempty"`
+	ConfigMapKeyRef *SecretFileReference `json:"configMapKeyRef,omitempty"`
 
 	// fieldRef references a field of the NginxOperator.
 	// +optional
@@ -160,7 +160,7 @@ type Resolver struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=259
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-zA-Z0-9._-]+(:[0-9]{1,5})?$|^[0-9a-fA-F:.]+$|^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$')",message="an address must be an IP address or a name, with an optional port; write for example 192.0.2.53 or [2001:db8::53]:53"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-zA-Z0-9._-]+(:[0-9]{1,5})?$|^[0-9a-fA-F:.]+$|^[[][0-9a-fA-F:.]+[]]$|^[[][0-9a-fA-F:.]+[]]:[0-9]{1,5}$')",message="an address must be an IP address or a name, with an optional port; write for example 192.0.2.53 or [2001:db8::53]:53"
 	Addresses []string `json:"addresses,omitempty"`
 
 	// valid is how long nginx caches an answer, a number of seconds, or a number with the unit s, m,

@@ -25,7 +25,7 @@ type File struct {
 	// secretRef references a key of a Secret in the same namespace. The Secret is mounted, never
 	// copied.
 	// +optional
-	SecretRef *ObjectKeyReference `json:"secretRef,omitempty"`
+	SecretRef *SecretFileReference `json:"secretRef,omitempty"`
 }
 
 // FileReference references a key of a ConfigMap in the same namespace.
@@ -46,8 +46,8 @@ type FileReference struct {
 	Key string `json:"key"`
 }
 
-// ObjectKeyReference references a key of a ConfigMap or Secret in the same namespace.
-type ObjectKeyReference struct {
+// SecretFileReference references a key of a ConfigMap or Secret in the same namespace.
+type SecretFileReference struct {
 	// name is the name of the ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -21,7 +21,7 @@ func loading(text string, modules ...string) checked {
 
 var (
 	fromConfigMap = v1alpha2.File{Path: "tuning.conf", ConfigMapRef: &v1alpha2.FileReference{Name: "shop", Key: "a"}}
-	fromSecret    = v1alpha2.File{Path: "secret.conf", SecretRef: &v1alpha2.ObjectKeyReference{Name: "shop", Key: "a"}}
+	fromSecret    = v1alpha2.File{Path: "secret.conf", SecretRef: &v1alpha2.SecretFileReference{Name: "shop", Key: "a"}}
 )
 
 // outerCases are texts of contexts outside of http.

@@ -21,7 +21,7 @@ func valued(text string, pairs ...string) checked {
 	for pair := range slices.Chunk(pairs, 2) {
 		value := v1alpha2.ConfigValue{Name: pair[0], Value: pair[1]}
 		if pair[1] == "" {
-			ref := &v1alpha2.ObjectKeyReference{Name: "environment", Key: strings.ToLower(pair[0])}
+			ref := &v1alpha2.SecretFileReference{Name: "environment", Key: strings.ToLower(pair[0])}
 			value.ValueFrom = &v1alpha2.ConfigValueSource{ConfigMapKeyRef: ref}
 		}
 		config.Values = append(config.Values, value)

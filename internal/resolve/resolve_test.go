@@ -114,7 +114,7 @@ func fileFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
 
 func secretFileFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
 	return func(s *v1alpha2.NginxOperatorSpec) {
-		s.Files = append(s.Files, v1alpha2.File{Path: "b", SecretRef: &v1alpha2.ObjectKeyReference{Name: "robot", Key: key}})
+		s.Files = append(s.Files, v1alpha2.File{Path: "b", SecretRef: &v1alpha2.SecretFileReference{Name: "robot", Key: key}})
 	}
 }
 

@@ -23,7 +23,7 @@ func valuesFrom(text, key string) func(*v1alpha2.NginxOperatorSpec) {
 		}
 		spec.Config.Values = []v1alpha2.ConfigValue{
 			{Name: "BODY", ValueFrom: &v1alpha2.ConfigValueSource{
-				ConfigMapKeyRef: &v1alpha2.ObjectKeyReference{Name: "environment", Key: key},
+				ConfigMapKeyRef: &v1alpha2.SecretFileReference{Name: "environment", Key: key},
 			}},
 			{Name: "TENANT", ValueFrom: &v1alpha2.ConfigValueSource{FieldRef: &v1alpha2.ConfigValueField{FieldPath: "metadata.namespace"}}},
 			{Name: "NAME", ValueFrom: &v1alpha2.ConfigValueSource{FieldRef: &v1alpha2.ConfigValueField{FieldPath: "metadata.name"}}},

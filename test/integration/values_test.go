@@ -19,7 +19,7 @@ func TestValues(t *testing.T) {
 		const text = "server {\n    listen 8080;\n    client_max_body_size ${BODY};\n    return 200 \"${TENANT}\";\n}\n"
 		s.Config = &v1alpha2.Config{Inline: text, Values: []v1alpha2.ConfigValue{
 			{Name: "BODY", ValueFrom: &v1alpha2.ConfigValueSource{
-				ConfigMapKeyRef: &v1alpha2.ObjectKeyReference{Name: "environment", Key: "body"},
+				ConfigMapKeyRef: &v1alpha2.SecretFileReference{Name: "environment", Key: "body"},
 			}},
 			{Name: "TENANT", ValueFrom: &v1alpha2.ConfigValueSource{FieldRef: &v1alpha2.ConfigValueField{FieldPath: "metadata.namespace"}}},
 		}}
