@@ -134,7 +134,8 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 		Secrets:    secrets,
 		Fleet:      fleet.New(opts.FleetRollout),
 		Release: operand.Release{
-			Image: opts.NginxImage, ExporterImage: opts.ExporterImage, RequestMetricsImage: opts.RequestMetricsImage, IPv6: opts.IPv6(),
+			Image: opts.NginxImage, ExporterImage: opts.ExporterImage, RequestMetricsImage: opts.RequestMetricsImage,
+			IPv6: opts.IPv6(), Nameservers: opts.Nameservers("/etc/resolv.conf"),
 		},
 	}
 

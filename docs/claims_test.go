@@ -64,8 +64,8 @@ func TestDefaultsOfFields(t *testing.T) {
 			"docs/guide/fields/rollout.md": "The default is %d seconds.", "docs/reference/api.md": "5 to 3600. Defaults to %d.",
 		}},
 		{v1alpha2.DefaultWorkerConnections, map[string]string{
-			"docs/guide/fields/image-and-config.md": "Above 1024, see [open files](#open-files) | %d |",
-			"docs/reference/api.md":                 "both count. Defaults to %d.",
+			"docs/guide/fields/nginx.md": "Above 1024, see [open files](#open-files) | %d |",
+			"docs/reference/api.md":      "both count. Defaults to %d.",
 		}},
 		{v1alpha2.DefaultTLSPort, map[string]string{
 			"docs/guide/fields/tls.md": "none; %d for the first certificate", "docs/reference/api.md": "the first certificate defaults to %d.",

@@ -80,11 +80,11 @@ func TestRenderOuterTexts(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{Nginx: &v1alpha2.Nginx{
 		Main: "pcre_jit on;", Events: "use epoll;", Modules: []string{"ngx_http_js_module", "ngx_otel_module"},
 	}}
-	before, err := Render(&plain, nil, false)
+	before, err := Render(&plain, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := Render(&spec, nil, false)
+	files, err := Render(&spec, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ func newInputsOf(t *testing.T, object *v1alpha2.NginxOperator, servers nginxconf
 	t.Helper()
 	release := Release{
 		Image: fixture.Image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage, IPv6: ipv6,
+		Nameservers: []string{"10.96.0.10"},
 	}
 	config, err := release.Configuration(object, servers)
 	if err != nil {

@@ -53,6 +53,10 @@ var refusedBySchema = map[string]refusal{
 	"too many modules":           {"nginx: {modules: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]}", "spec.nginx.modules", tooMany},
 	"same module twice":          {"nginx: {modules: [a, a]}", "spec.nginx.modules[1]", duplicate},
 	"level of a log":             {"nginx: {errorLogLevel: loud}", "spec.nginx.errorLogLevel", unsupported},
+	"empty value":                {value(`value: ""`), "spec.config.values[0].value", invalid},
+	"long value":                 {value("value: " + strings.Repeat("a", 1025)), "spec.config.values[0].value", tooLong},
+	"field of a Pod":             {value("valueFrom: {fieldRef: {fieldPath: status.podIP}}"), "spec.config.values[0].valueFrom.fieldRef.fieldPath", unsupported},
+	"same value twice":           {"config: {inline: a;, values: [{name: A, value: a}, {name: A, value: b}]}", "spec.config.values[1]", duplicate},
 	"65 networks": {
 		"service: {type: LoadBalancer, loadBalancerSourceRanges: [" + strings.Repeat("192.0.2.0/24,", 65) + "]}",
 		"spec.service.loadBalancerSourceRanges", tooMany,
