@@ -204,11 +204,11 @@ e2e-images: release release-images stranger-image $(call in-part,examples,exampl
   $(call in-part,journeys,peer-images)
 # Only the part journeys tests the plugin of other platforms.
 e2e-images: export PLUGIN_PLATFORMS = $(if $(call in-part,journeys,all),,$(shell go env GOOS)_$(shell go env GOARCH))
-# The local cluster starts with the nginx of one of Debian's suites. The part subscription tests that of all of them, and the part journeys
-# the newest one, in recipes that also have other programs.
+# The local cluster starts with the nginx of one of Debian's suites. The part subscription tests that of all of them, and the part
+# journeys has recipes with the newest one, and with other programs next to it.
 nginx-images peer-images: $(REGISTRY_NEEDS)
 nginx-images:
-	$(if $(filter local,$(CLUSTER)),bin/cluster nginx $(call in-part,subscription,bookworm trixie) sid)
+	$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid)
 peer-images:
 	$(if $(filter local,$(CLUSTER)),bin/cluster peers)
 E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen \
