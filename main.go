@@ -134,7 +134,9 @@ func setupControllers(mgr *manager.Manager, opts *options.Options, permissions *
 		ConfigMaps: configMaps,
 		Secrets:    secrets,
 		Fleet:      fleet.New(opts.FleetRollout),
-		Release:    operand.Release{Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6()},
+		Release: operand.Release{
+			Image: opts.NginxImage, ExporterImage: opts.ExporterImage, IPv6: opts.IPv6(), Nameservers: opts.Nameservers("/etc/resolv.conf"),
+		},
 	}
 
 	watchdog := manager.NewWatchdog(stuckAfter, idleAfter, mgr.Elected(), instances.Waiting)

@@ -72,8 +72,9 @@ func PrometheusRule() *monitoringv1.PrometheusRule { return prometheusRule.DeepC
 // NginxConfParams are the parameters of the template of nginx.conf.
 type NginxConfParams struct {
 	// Modules is the file that loads the modules, MainContext the one with the user's directives of
-	// the main context, and Events the one with those of the events context, or "" for none.
-	Modules, MainContext, Events string
+	// the main context, Events the one with those of the events context, and Resolver the one with the
+	// resolver, or "" for none.
+	Modules, MainContext, Events, Resolver string
 	// Environment has the names of the environment variables that worker processes keep.
 	Environment []string
 	// Ports and TLS are the TCP ports on which the operator's own server listens for plain HTTP and

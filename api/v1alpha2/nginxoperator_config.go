@@ -16,6 +16,60 @@ type Config struct {
 	// back a change that nginx rejects. The status reports both.
 	// +optional
 	ConfigMapRef *ConfigMapKeyReference `json:"configMapRef,omitempty"`
+
+	// values are values that the operator writes for ${NAME} into the text, at most 64. Each stays a
+	// part of its word. A changed value starts a rollout. Defaults to none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Values []ConfigValue `json:"values,omitempty"`
+}
+
+// ConfigValue is a value for ${NAME} in the configuration, from exactly one of two sources.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.value) != has(self.valueFrom)",message="an entry of values must have exactly one of value and valueFrom; set one, and remove the other"
+type ConfigValue struct {
+	// name is the name, in capital letters, at most 63 characters, for example BACKEND_HOST. The
+	// text has it as ${BACKEND_HOST}.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Z0-9_]*$')",message="name must start with a capital letter, and consist of capital letters, digits, and underscores; write for example BACKEND_HOST"
+	Name string `json:"name"`
+
+	// value is the value, 1 to 1024 characters without control characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[[:cntrl:]]')",message="value must not have control characters, for example a newline; write it in one line"
+	Value string `json:"value,omitempty"`
+
+	// valueFrom is a source for the value.
+	// +optional
+	ValueFrom *ConfigValueSource `json:"valueFrom,omitempty"`
+}
+
+// ConfigValueSource is a source for a value of the configuration.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.configMapKeyRef) != has(self.fieldRef)",message="valueFrom must have exactly one of configMapKeyRef and fieldRef; set one, and remove the other"
+type ConfigValueSource struct {
+	// configMapKeyRef references a key of a ConfigMap in the same namespace. Its value has 1 to 1024
+	// bytes, without $ and control characters, except for one newline at its end. It cannot be the
+	// first word of a directive, or a part of an include.
+	// +optional
+	ConfigMapKeyRef *ObjectKeyReference `json:"configMapKeyRef,omitempty"`
+
+	// fieldRef references a field of the NginxOperator.
+	// +optional
+	FieldRef *ConfigValueField `json:"fieldRef,omitempty"`
+}
+
+// ConfigValueField references a field of the NginxOperator.
+type ConfigValueField struct {
+	// fieldPath is metadata.namespace or metadata.name.
+	// +required
+	// +kubebuilder:validation:Enum=metadata.namespace;metadata.name
+	FieldPath string `json:"fieldPath"`
 }
 
 // ConfigMapKeyReference references a key of a ConfigMap in the same namespace.
@@ -90,6 +144,35 @@ type Nginx struct {
 	// +kubebuilder:validation:items:MaxLength=100
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9_]+$')",message="a module is the name of its file without .so, of lower-case letters, digits, and underscores; write for example ngx_http_js_module"
 	Modules []string `json:"modules,omitempty"`
+
+	// resolver sets the name servers that resolve names of upstreams while nginx runs (resolver), for
+	// example in a proxy_pass with a variable. Defaults to none.
+	// +optional
+	Resolver *Resolver `json:"resolver,omitempty"`
+}
+
+// Resolver has the name servers of nginx.
+type Resolver struct {
+	// addresses are the name servers, at most 8: IP addresses or names, each with an optional port,
+	// for example 192.0.2.53, 2001:db8::53, or [2001:db8::53]:5353. Defaults to the name servers that
+	// the cluster gives its Pods.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=259
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-zA-Z0-9._-]+(:[0-9]{1,5})?$|^[0-9a-fA-F:.]+$|^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$')",message="an address must be an IP address or a name, with an optional port; write for example 192.0.2.53 or [2001:db8::53]:53"
+	Addresses []string `json:"addresses,omitempty"`
+
+	// valid is how long nginx caches an answer, a number of seconds, or a number with the unit s, m,
+	// h, or d, for example 30s. Defaults to the TTL of the answer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=7
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}[smhd]?$')",message="valid must be a number of one to six digits, with an optional unit s, m, h, or d; write for example 30s"
+	Valid string `json:"valid,omitempty"`
+
+	// ipv6 resolves names to IPv6 addresses, too. Defaults to true.
+	// +optional
+	IPv6 *bool `json:"ipv6,omitempty"`
 }
 
 // Content is the source of static files.

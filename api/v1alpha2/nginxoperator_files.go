@@ -25,7 +25,7 @@ type File struct {
 	// secretRef references a key of a Secret in the same namespace. The Secret is mounted, never
 	// copied.
 	// +optional
-	SecretRef *SecretFileReference `json:"secretRef,omitempty"`
+	SecretRef *ObjectKeyReference `json:"secretRef,omitempty"`
 }
 
 // FileReference references a key of a ConfigMap in the same namespace.
@@ -46,16 +46,16 @@ type FileReference struct {
 	Key string `json:"key"`
 }
 
-// SecretFileReference references a key of a Secret in the same namespace.
-type SecretFileReference struct {
-	// name is the name of the Secret.
+// ObjectKeyReference references a key of a ConfigMap or Secret in the same namespace.
+type ObjectKeyReference struct {
+	// name is the name of the ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="name must consist of lower-case letters, digits, hyphens, and dots, and each part between dots must start and end with a letter or digit; write for example readers"
 	Name string `json:"name"`
 
-	// key is the key of the file in the Secret.
+	// key is the key in the ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -81,7 +81,10 @@ func newProcess(t *testing.T, change ...func(*v1alpha2.NginxOperatorSpec)) *proc
 		ConfigMaps: reference.NewDirect(corev1.SchemeGroupVersion.WithResource("configmaps"), p),
 		Secrets:    reference.NewDirect(corev1.SchemeGroupVersion.WithResource("secrets"), p),
 		Missing:    map[string]string{"HTTPRoute": "not installed", "PodMonitor": "not installed", "PrometheusRule": "not installed"},
-		Fleet:      fleet.New(fleet.Policy{}), Release: operand.Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage},
+		Fleet:      fleet.New(fleet.Policy{}),
+		Release: operand.Release{
+			Image: fixture.Image, ExporterImage: fixture.ExporterImage, Nameservers: []string{"10.96.0.10"},
+		},
 	}
 
 	object := fixture.NewObject(change...)

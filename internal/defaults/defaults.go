@@ -146,6 +146,7 @@ func Nginx(spec *v1alpha2.NginxOperatorSpec) v1alpha2.Nginx {
 		Main:              declared.Main,
 		Events:            declared.Events,
 		Modules:           declared.Modules,
+		Resolver:          declared.Resolver,
 	}
 }
 

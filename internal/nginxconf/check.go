@@ -40,6 +40,7 @@ type checker struct {
 	// loads modules whose directives are unknown.
 	modules       []*module
 	loadsUnlisted bool
+	values        Values
 	// directories are the files of the spec with a mask, and files has the paths of all others.
 	directories []v1alpha2.File
 	files       sets.Set[string]
@@ -94,7 +95,7 @@ func Check(
 		}
 	}()
 
-	trees, read, syntax := servers.parseAll()
+	trees, read, syntax := servers.parseAll(nil)
 	if syntax.count > 0 {
 		return syntax.first(), nil
 	}
@@ -106,7 +107,7 @@ func Check(
 		}
 	}
 
-	files := render(spec, servers, trees, false)
+	files := render(spec, servers, trees, false, nil)
 	if size := len(files[MainFile]) + servers.Size(); size > MaxBytes {
 		return []Problem{tooLarge(size)}, nil
 	}
@@ -129,7 +130,7 @@ func Check(
 
 func newChecker(spec *v1alpha2.NginxOperatorSpec) *checker {
 	c := &checker{
-		spec: spec, unseenIn: map[*directive]bool{}, files: sets.New[string](),
+		spec: spec, unseenIn: map[*directive]bool{}, files: sets.New[string](), values: Literals(spec),
 		named: map[string][]*directive{}, inBlock: map[blockAndName][]*directive{},
 	}
 	for _, file := range spec.Files {
@@ -195,6 +196,7 @@ func (c *checker) collectOne(d *directive) {
 		return
 	}
 
+	d.unknown = c.isUnknown(d)
 	c.all = append(c.all, d)
 	c.named[d.name] = append(c.named[d.name], d)
 	at := blockAndName{d.parent, d.name}

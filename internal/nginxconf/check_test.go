@@ -32,8 +32,12 @@ type checked struct {
 }
 
 func (c checked) check() (problems, warnings []string) {
-	c.spec.Config = &v1alpha2.Config{Inline: c.text}
-	refused, warned := Check(&c.spec, Whole(c.text), c.texts, maps.Clone(c.names))
+	c.spec.Config = &v1alpha2.Config{Inline: c.text, Values: ptr.Deref(c.spec.Config, v1alpha2.Config{}).Values}
+	servers, refused, warned := Whole(c.text).Expand(&c.spec, Literals(&c.spec))
+	if len(refused) == 0 {
+		problems, warnings := Check(&c.spec, servers, c.texts, maps.Clone(c.names))
+		refused, warned = problems, append(warned, warnings...)
+	}
 	outerRefused, outerWarned := CheckOutside(&c.spec, c.texts)
 	return append(texts(refused), texts(outerRefused)...), append(texts(warned), texts(outerWarned)...)
 }

@@ -137,7 +137,7 @@ func (c *checker) checkArguments(d *directive, masks []uint) bool {
 			return true
 		}
 		if mask&argumentsFlag != 0 && len(d.args) == 1 {
-			if value := strings.ToLower(d.args[0]); value == "on" || value == "off" {
+			if value := strings.ToLower(d.args[0]); value == "on" || value == "off" || c.isUnknown(d) {
 				return true
 			}
 			c.refuse(d, `invalid value "%s" in "%s" directive, it must be "on" or "off"`, d.args[0], d.name)

@@ -12,7 +12,7 @@ import (
 func TestWarnsOfExposedFiles(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{
 		Files: []v1alpha2.File{
-			{Path: "private/users", SecretRef: &v1alpha2.SecretFileReference{Name: "users", Key: "users"}},
+			{Path: "private/users", SecretRef: &v1alpha2.ObjectKeyReference{Name: "users", Key: "users"}},
 			{Path: "robots.txt", ConfigMapRef: &v1alpha2.FileReference{Name: "robots", Key: "robots.txt"}},
 		},
 		Volumes: []v1alpha2.Volume{

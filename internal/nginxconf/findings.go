@@ -31,9 +31,12 @@ func (f *findings) add(problem Problem) {
 	}
 }
 
-// addf adds a finding about a directive. It shortens the user's words.
+// addf adds a finding about a directive, unless it has an unknown value. It shortens the user's words.
 func (f *findings) addf(d *directive, format string, args []any) {
-	if len(f.kept) >= keptFindings {
+	switch {
+	case d.unknown:
+		return
+	case len(f.kept) >= keptFindings:
 		f.count++
 		return
 	}

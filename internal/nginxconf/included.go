@@ -3,6 +3,8 @@ package nginxconf
 import (
 	"path"
 	"slices"
+
+	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // reading is the size of a configuration with its included files, as far as they are read.
@@ -73,7 +75,7 @@ var ownDefaults = []string{
 	"scgi_temp_path",
 }
 
-// checkIncludedDefaults finds directives in included files that the operator sets as well.
+// checkIncludedDefaults finds directives that the operator sets as well: in included files, or at all.
 func (c *checker) checkIncludedDefaults() {
 	for _, name := range ownDefaults {
 		for _, d := range c.children(nil, name) {
@@ -81,6 +83,12 @@ func (c *checker) checkIncludedDefaults() {
 				c.refuse(d, `"%s" directive is duplicate: the operator already sets this. Move it from the included file to spec.config`,
 					d.name)
 			}
+		}
+	}
+
+	if defaults.Nginx(c.spec).Resolver != nil {
+		for _, d := range c.children(nil, "resolver") {
+			c.refuse(d, `"resolver" directive is duplicate: spec.nginx.resolver already sets it. Remove one of the two`)
 		}
 	}
 }

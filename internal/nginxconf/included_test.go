@@ -96,7 +96,7 @@ func includedCases() map[string]checked {
 // TestOwnDefaults verifies that ownDefaults lists directives that the operator adds to the http
 // context. nginx rejects a duplicate of these directives.
 func TestOwnDefaults(t *testing.T) {
-	files, err := Render(&v1alpha2.NginxOperatorSpec{}, Whole("server { listen 8080; }"), false)
+	files, err := Render(&v1alpha2.NginxOperatorSpec{}, Whole("server { listen 8080; }"), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,11 +23,11 @@ func (l *listen) reaches(port int32) bool { return l.holds(port) && !l.quicUDP &
 
 func (l *listen) holds(port int32) bool { return l.from <= port && port <= l.to }
 
-// listens returns the valid listen directives of a server.
+// listens returns the valid listen directives of a server with known values.
 func (c *checker) listens(server *directive) []listen {
 	var listens []listen
 	for _, d := range c.children(server, "listen") {
-		if l, ok := parseListen(d); ok {
+		if l, ok := parseListen(d); ok && !d.unknown {
 			listens = append(listens, l)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func tables() []map[string]checked {
 	return []map[string]checked{
 		refusedConfigurations, semicolons, warned, admitted, fileCases(), cacheCases(), includedCases(), volumeCases(), patchCases(),
-		outerCases(),
+		outerCases(), valueCases(),
 	}
 }
 
@@ -87,6 +87,8 @@ func writeText(to *strings.Builder, text string) {
 func TestMessagesAreGolden(t *testing.T) {
 	golden.Messages(t, map[string]string{
 		"the operator failed to check this configuration (a defect). Please report it: …": "no known configuration causes a panic",
+		"spec.nginx.resolver: the name servers of the cluster are unknown: the operator's /etc/resolv.conf is not that of a Pod " +
+			"with dnsPolicy ClusterFirst; set addresses, or the operator's flag --cluster-nameservers": "internal/resolve has it",
 	}, "testdata/messages.txt", "testdata/warnings.txt")
 }
 

@@ -175,6 +175,8 @@ func FieldOf(file string) string {
 		return "spec.config"
 	case ModulesFile:
 		return "spec.nginx.modules"
+	case ResolverFile:
+		return "spec.nginx.resolver"
 	}
 	for _, outer := range outerTexts {
 		if outer.file == name {

@@ -21,7 +21,7 @@ func loading(text string, modules ...string) checked {
 
 var (
 	fromConfigMap = v1alpha2.File{Path: "tuning.conf", ConfigMapRef: &v1alpha2.FileReference{Name: "shop", Key: "a"}}
-	fromSecret    = v1alpha2.File{Path: "secret.conf", SecretRef: &v1alpha2.SecretFileReference{Name: "shop", Key: "a"}}
+	fromSecret    = v1alpha2.File{Path: "secret.conf", SecretRef: &v1alpha2.ObjectKeyReference{Name: "shop", Key: "a"}}
 )
 
 // outerCases are texts of contexts outside of http.
@@ -80,11 +80,11 @@ func TestRenderOuterTexts(t *testing.T) {
 	spec := v1alpha2.NginxOperatorSpec{Nginx: &v1alpha2.Nginx{
 		Main: "pcre_jit on;", Events: "use epoll;", Modules: []string{"ngx_http_js_module", "ngx_otel_module"},
 	}}
-	before, err := Render(&plain, nil, false)
+	before, err := Render(&plain, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := Render(&spec, nil, false)
+	files, err := Render(&spec, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type directive struct {
 	isBlock bool       // distinguishes an empty block from no block
 	parent  *directive // nil in the http context
 	context uint
+	unknown bool // has a value that admission does not know
 }
 
 // wordStart is a word without quotes that is the first of its line, and not the first of its

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/example/nginx-operator/internal/defaults"
 )
 
 // passDirectives are the directives that can have the server in a variable.
@@ -52,7 +54,9 @@ func (c *checker) checkPasses() {
 	}
 
 	isUnseen := func(block *directive) bool { return c.unseenIn[block] } // can have a resolver, or set the variable
-	hasResolver := func(block *directive) bool { return len(c.children(block, "resolver")) > 0 }
+	hasResolver := func(block *directive) bool {
+		return len(c.children(block, "resolver")) > 0 || defaults.Nginx(c.spec).Resolver != nil
+	}
 
 	p := passes{c.knownHosts(), c.setDirectives(), passBudget}
 	for _, d := range slices.DeleteFunc(c.withNames(passDirectives...), isLiteral) {
@@ -64,7 +68,7 @@ func (c *checker) checkPasses() {
 		}
 		if host := p.unresolved(d); host != "" && !isAnyAround(d, hasResolver) {
 			c.warn(d, "no resolver defined to resolve %s: nginx answers 502, because it resolves a URL with a variable at each request. "+
-				"Add a resolver and write the full name of the host, or write the name of an upstream block without a port", host)
+				"Set spec.nginx.resolver and write the full name of the host, or write the name of an upstream block without a port", host)
 		}
 	}
 }

@@ -118,6 +118,9 @@ func (c *checker) checkPorts() {
 			p.missing = append(p.missing, port)
 		}
 	}
+	if slices.ContainsFunc(c.named["listen"], func(d *directive) bool { return d.unknown }) {
+		p.missing = nil
+	}
 	if c.unseen {
 		p.warnOfMissing()
 	}

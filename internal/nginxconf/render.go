@@ -3,6 +3,7 @@ package nginxconf
 import (
 	"errors"
 	"math"
+	"net/netip"
 	"path"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,26 +40,33 @@ const (
 	ModulesFile     = "modules.conf"
 	MainContextFile = "main.conf"
 	EventsFile      = "events.conf"
+	// ResolverFile has the resolver of spec.nginx.resolver.
+	ResolverFile = "resolver.conf"
 )
 
 // Files is the configuration of an operand: the text of each file in Directory, by name.
 type Files map[string]string
 
 // Render returns the configuration of a spec. servers is the text of spec.config. If it is nil, a
-// default server listens on every port. Render does not check the text; see Check.
-func Render(spec *v1alpha2.NginxOperatorSpec, servers Servers, ipv6 bool) (Files, error) {
+// default server listens on every port. nameservers are those that the cluster gives its Pods, if they
+// are known. Render does not check the text; see Check.
+func Render(spec *v1alpha2.NginxOperatorSpec, servers Servers, ipv6 bool, nameservers []string) (Files, error) {
 	if size := servers.Size(); size > MaxBytes {
 		return nil, errors.New(tooLarge(size).Message)
+	}
+	if resolver := defaults.Nginx(spec).Resolver; resolver != nil && len(resolver.Addresses)+len(nameservers) == 0 {
+		return nil, errors.New("spec.nginx.resolver: the name servers of the cluster are unknown: the operator's /etc/resolv.conf is not " +
+			"that of a Pod with dnsPolicy ClusterFirst; set addresses, or the operator's flag --cluster-nameservers")
 	}
 
 	slots <- struct{}{}
 	defer func() { <-slots }()
-	trees, _, _ := servers.parseAll()
-	return render(spec, servers, trees, ipv6), nil
+	trees, _, _ := servers.parseAll(nil)
+	return render(spec, servers, trees, ipv6, nameservers), nil
 }
 
 // render is Render with the directives of each file.
-func render(spec *v1alpha2.NginxOperatorSpec, servers Servers, trees [][]*directive, ipv6 bool) Files {
+func render(spec *v1alpha2.NginxOperatorSpec, servers Servers, trees [][]*directive, ipv6 bool, nameservers []string) Files {
 	tuning := defaults.Nginx(spec)
 	params := assets.NginxConfParams{
 		HealthPort:            defaults.HealthPort(spec),
@@ -110,9 +118,36 @@ func render(spec *v1alpha2.NginxOperatorSpec, servers Servers, trees [][]*direct
 	add(&params.Modules, ModulesFile, loadLines(tuning.Modules))
 	add(&params.MainContext, MainContextFile, tuning.Main)
 	add(&params.Events, EventsFile, tuning.Events)
+	add(&params.Resolver, ResolverFile, resolverLine(tuning.Resolver, nameservers))
 
 	files[MainFile] = assets.NginxConf(params)
 	return files
+}
+
+// resolverLine returns the resolver directive, or "" without one. nginx needs brackets around the
+// addresses of IPv6.
+func resolverLine(declared *v1alpha2.Resolver, nameservers []string) string {
+	if declared == nil {
+		return ""
+	}
+	if len(declared.Addresses) > 0 {
+		nameservers = declared.Addresses
+	}
+
+	line := "resolver"
+	for _, server := range nameservers {
+		if address, err := netip.ParseAddr(server); err == nil && address.Is6() {
+			server = "[" + server + "]"
+		}
+		line += " " + server
+	}
+	if declared.Valid != "" {
+		line += " valid=" + declared.Valid
+	}
+	if !ptr.Deref(declared.IPv6, true) {
+		line += " ipv6=off"
+	}
+	return line + ";\n"
 }
 
 // serverOf returns the default server for TLS on a port.

@@ -43,7 +43,7 @@ func TestRender(t *testing.T) {
 		"config-given": {servers: "access_log /dev/stdout main; # twice\nsendfile off;\nproxy_temp_path /tmp/p;\n" + servers, ipv6: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files, err := Render(&test.spec, Whole(test.servers), test.ipv6)
+			files, err := Render(&test.spec, Whole(test.servers), test.ipv6, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestDirectives(t *testing.T) {
 		"error_log /dev/stderr notice;\nworker_processes auto;": {Nginx: &v1alpha2.Nginx{ErrorLogLevel: "notice; env A"}},
 	}
 	for want, spec := range tests {
-		files, err := Render(&spec, nil, false)
+		files, err := Render(&spec, nil, false, nil)
 		if err != nil || !strings.Contains(files[MainFile], want) {
 			t.Errorf("%v: there is no %q in\n%s", err, want, files[MainFile])
 		}

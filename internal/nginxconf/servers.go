@@ -66,11 +66,11 @@ func KeyOf(file string) string {
 }
 
 // parseAll returns the directives of each file, the size of all files, and the first syntax error of
-// each file.
-func (s Servers) parseAll() (trees [][]*directive, read reading, errors findings) {
+// each file. It checks the values in each word.
+func (s Servers) parseAll(values Values) (trees [][]*directive, read reading, errors findings) {
 	read.bytes = s.Size()
 	for _, part := range s {
-		r := &reader{text: part.Text, line: 1, reading: read}
+		r := &reader{text: part.Text, line: 1, reading: read, values: values}
 		tree, problem := r.parse()
 		trees, read = append(trees, tree), r.reading
 		if problem == nil {

@@ -16,7 +16,7 @@ import (
 // files in the order of the parts, and that a directive in any of them replaces the operator's.
 func TestRenderKeys(t *testing.T) {
 	parts := Servers{{"00-maps.conf", "map $a $b {}\n"}, {"10-http.conf", "sendfile off;\n"}, {"empty.conf", ""}}
-	files, err := Render(&v1alpha2.NginxOperatorSpec{}, parts, false)
+	files, err := Render(&v1alpha2.NginxOperatorSpec{}, parts, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestDefaultServersParse(t *testing.T) {
 // assertParses fails the test unless crossplane's strictest parser accepts the rendered files.
 func assertParses(t *testing.T, spec *v1alpha2.NginxOperatorSpec) {
 	t.Helper()
-	files, err := Render(spec, Whole(ptr.Deref(spec.Config, v1alpha2.Config{}).Inline), true)
+	files, err := Render(spec, Whole(ptr.Deref(spec.Config, v1alpha2.Config{}).Inline), true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ type reader struct {
 	text      string
 	pos, line int
 	reading
+	// values are checked in each word.
+	values Values
 	// kept and starts are the memory for the words of a statement, and for the first ones of their
 	// lines. The next statement reuses them.
 	kept   []string
@@ -38,7 +40,11 @@ func (r *reader) statement() (words []string, line int, end byte, problem *Probl
 
 		start, at := r.pos, r.line
 		word, ok := r.word()
-		if problem := r.checkWord(word, start, at, ok); problem != nil {
+		problem := r.checkWord(word, start, at, ok)
+		if problem == nil && len(r.values) > 0 && r.words <= maxWords && r.directives <= maxDirectives {
+			problem = r.values.checkWord(r.text[start:r.pos], r.text[r.pos:min(r.pos+1, len(r.text))], append(words, word)[0], at)
+		}
+		if problem != nil {
 			return words, line, 0, problem
 		}
 

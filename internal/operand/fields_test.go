@@ -131,6 +131,7 @@ func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) Inputs {
 			}
 		}
 	}
+	servers = e.withValues(object, servers)
 	in := newInputsOf(t, object, servers, false)
 	if object.Spec.Content != nil {
 		source := ptr.Deref(e.configMaps[object.Spec.Content.ConfigMapRef.Name], corev1.ConfigMap{})
@@ -156,6 +157,22 @@ func (e example) inputs(t *testing.T, object *v1alpha2.NginxOperator) Inputs {
 		in.CertificatesHash = "0123456789abcdef"
 	}
 	return in
+}
+
+// withValues returns a configuration with its values.
+func (e example) withValues(object *v1alpha2.NginxOperator, servers nginxconf.Servers) nginxconf.Servers {
+	values := nginxconf.Literals(&object.Spec)
+	for _, declared := range ptr.Deref(object.Spec.Config, v1alpha2.Config{}).Values {
+		switch from := ptr.Deref(declared.ValueFrom, v1alpha2.ConfigValueSource{}); {
+		case from.FieldRef != nil && from.FieldRef.FieldPath != "":
+			values[declared.Name] = nginxconf.Value{Text: object.Namespace}
+		case from.ConfigMapKeyRef != nil && e.configMaps[from.ConfigMapKeyRef.Name] != nil:
+			text := e.configMaps[from.ConfigMapKeyRef.Name].Data[from.ConfigMapKeyRef.Key]
+			values[declared.Name] = nginxconf.Value{Text: text, Foreign: true}
+		}
+	}
+	expanded, _, _ := servers.Expand(&object.Spec, values)
+	return expanded
 }
 
 // lines returns the leaves of a JSON value. A text of several lines results in several leaves.

@@ -29,6 +29,7 @@ var (
 	nothingWithoutIt = map[string]string{
 		"autoscaling.targetMemoryUtilizationPercentage": "no target for memory",
 		"config.inline":                 "configMapRef is given in its place",
+		"config.values[].value":         "valueFrom is given in its place",
 		"forceRedeploy":                 "no redeployment",
 		"nginx.events":                  "no file of the user's",
 		"nginx.main":                    "no file of the user's",

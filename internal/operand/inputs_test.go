@@ -18,7 +18,7 @@ func newInputs(t *testing.T, object *v1alpha2.NginxOperator, servers string, ipv
 // newInputsOf is newInputs for a configuration of several keys.
 func newInputsOf(t *testing.T, object *v1alpha2.NginxOperator, servers nginxconf.Servers, ipv6 bool) Inputs {
 	t.Helper()
-	release := Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, IPv6: ipv6}
+	release := Release{Image: fixture.Image, ExporterImage: fixture.ExporterImage, IPv6: ipv6, Nameservers: []string{"10.96.0.10"}}
 	config, err := release.Configuration(object, servers)
 	if err != nil {
 		t.Fatal(err)

@@ -26,12 +26,14 @@ type Release struct {
 	ExporterImage string
 	// IPv6 makes nginx listen on IPv6, in addition to IPv4.
 	IPv6 bool
+	// Nameservers are the name servers that the cluster gives its Pods, or nil if they are unknown.
+	Nameservers []string
 }
 
 // Configuration returns the complete nginx configuration for server blocks of the user, which are
 // nil for the default. It returns an error if the spec has a value that cannot be rendered.
 func (r Release) Configuration(object *v1alpha2.NginxOperator, servers nginxconf.Servers) (Configuration, error) {
-	files, err := nginxconf.Render(&object.Spec, servers, r.IPv6)
+	files, err := nginxconf.Render(&object.Spec, servers, r.IPv6, r.Nameservers)
 	if err != nil {
 		return Configuration{}, err
 	}

@@ -29,7 +29,7 @@ func SecretsOf(pod *corev1.PodSpec) (mounting v1alpha2.NginxOperatorSpec) {
 			}
 			for _, item := range source.Secret.Items {
 				mounting.Files = append(mounting.Files, v1alpha2.File{
-					Path: item.Path, SecretRef: &v1alpha2.SecretFileReference{Name: source.Secret.Name, Key: item.Key},
+					Path: item.Path, SecretRef: &v1alpha2.ObjectKeyReference{Name: source.Secret.Name, Key: item.Key},
 				})
 			}
 		}

@@ -13,6 +13,7 @@ var withoutRecipe = map[string][]string{
 		"config.configMapRef.key",
 	},
 	"all keys in one directory fit most instances": {
+		"config.values[].",
 		"content.configMapRef.items[].",
 	},
 	"the defaults fit most instances": {

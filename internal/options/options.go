@@ -37,6 +37,8 @@ type Options struct {
 	NginxImage, ExporterImage string
 	// PodIPs are the addresses of the operator's Pod, which show the IP families of the cluster.
 	PodIPs []string
+	// ClusterNameservers are the name servers of the flag. For those in effect, see Nameservers.
+	ClusterNameservers []string
 	// WatchNamespaces are the namespaces whose objects the operator manages, sorted and without
 	// duplicates, or empty for all namespaces.
 	WatchNamespaces         []string
@@ -85,6 +87,9 @@ func Parse(args []string, lookupEnv func(string) (string, bool), help io.Writer)
 	flags.StringVar(&o.ExporterImage, "exporter-image", wellknown.DefaultExporterImage,
 		"container image of nginx-prometheus-exporter, for instances with spec.monitoring")
 	flags.StringSliceVar(&o.PodIPs, "pod-ips", nil, "IP addresses of the operator's Pod; if one is IPv6, instances also listen on IPv6")
+	flags.StringSliceVar(&o.ClusterNameservers, "cluster-nameservers", nil,
+		"IP addresses of the name servers that the cluster gives its Pods, for instances with spec.nginx.resolver "+
+			"(default: those of the operator's Pod)")
 	flags.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil,
 		"namespaces whose NginxOperators the operator manages, at most "+strconv.Itoa(maxWatchNamespaces)+" (default: all namespaces)")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 10, "number of concurrent reconciles")
@@ -183,6 +188,9 @@ func (o *Options) validate() error {
 	}
 	if err := o.validateNamespaces(); err != nil {
 		return err
+	}
+	if at := slices.IndexFunc(o.ClusterNameservers, func(server string) bool { return !isNameserver(server) }); at >= 0 {
+		return fmt.Errorf("--cluster-nameservers has %q, must be an IP address with an optional port", o.ClusterNameservers[at])
 	}
 	if o.KubeAPIQPS <= 0 || o.KubeAPIBurst < 1 {
 		return fmt.Errorf("--kube-api-qps is %v and --kube-api-burst is %d, both must be above 0", o.KubeAPIQPS, o.KubeAPIBurst)

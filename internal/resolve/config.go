@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,16 +30,28 @@ type verdict struct {
 // configuration in a ConfigMap, unless the spec is invalid: the check would report the errors of the
 // spec again. An inline configuration was checked with the spec.
 func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOperator, to *resolution) error {
+	values, err := r.readValues(ctx, object, to)
+	if err != nil {
+		return err
+	}
+
 	isValid := len(to.blockers) == 0
 	config := ptr.Deref(object.Spec.Config, v1alpha2.Config{})
 	if config.ConfigMapRef == nil {
 		if isValid {
-			to.in.Config, to.blockers = r.render(object, nginxconf.Whole(config.Inline))
+			servers := nginxconf.Whole(config.Inline)
+			if len(values) > 0 { // admission did not see the final text
+				servers, to.blockers = checkConfig(&object.Spec, servers, values, nil)
+				to.in.ServersHash = operand.ServersHash(servers)
+			}
+			if len(to.blockers) == 0 {
+				to.in.Config, to.blockers = r.render(object, servers)
+			}
 		}
 		return nil
 	}
 
-	cacheKey, err := configCacheKey(object, isValid)
+	cacheKey, err := configCacheKey(object, isValid, values)
 	if err != nil {
 		return err
 	}
@@ -55,7 +65,8 @@ func (r Resolver) resolveConfig(ctx context.Context, object *v1alpha2.NginxOpera
 			return verdict{blockers: missing}
 		}
 
-		checked := verdict{blockers: checkConfig(&object.Spec, servers, nil)}
+		servers, invalid := checkConfig(&object.Spec, servers, values, nil)
+		checked := verdict{blockers: invalid}
 		if len(checked.blockers) == 0 {
 			rendered, checked.blockers = r.render(object, servers)
 			checked.hash, checked.servers = rendered.Hash, operand.ServersHash(servers)
@@ -132,8 +143,8 @@ func notMatching(at *field.Path, name, mask string, keys int) *failure.Failure {
 
 // configCacheKey identifies the check of a configuration. It includes the spec, because ports and
 // certificates affect the result.
-func configCacheKey(object *v1alpha2.NginxOperator, isValid bool) (string, error) {
-	raw, err := json.Marshal(object.Spec)
+func configCacheKey(object *v1alpha2.NginxOperator, isValid bool, values nginxconf.Values) (string, error) {
+	raw, err := json.Marshal([]any{object.Spec, values})
 	if err != nil {
 		return "", fmt.Errorf("failed to encode spec: %w", err)
 	}
@@ -142,24 +153,30 @@ func configCacheKey(object *v1alpha2.NginxOperator, isValid bool) (string, error
 	return fmt.Sprintf("config %t %s", isValid, sum), nil
 }
 
-// checkConfig returns the errors in a configuration and in the included files with a known text.
-func checkConfig(spec *v1alpha2.NginxOperatorSpec, servers nginxconf.Servers, texts map[string]string) []failure.Failure {
+// checkConfig returns a configuration with its values, and the errors in it and in the included files
+// with a known text.
+func checkConfig(
+	spec *v1alpha2.NginxOperatorSpec, servers nginxconf.Servers, values nginxconf.Values, texts map[string]string,
+) (nginxconf.Servers, []failure.Failure) {
 	if servers.Size() == 0 {
-		return []failure.Failure{{
+		return nil, []failure.Failure{{
 			Reason:  v1alpha2.ReasonInvalidConfiguration,
 			Message: messagePrefix(spec.Config, "") + "the configuration is empty; write a server block, or remove spec.config",
 		}}
 	}
 
+	servers, problems, _ := servers.Expand(spec, values)
+	if len(problems) == 0 {
+		problems, _ = nginxconf.Check(spec, servers, texts, nil)
+	}
+
 	var blockers []failure.Failure
-	problems, _ := nginxconf.Check(spec, servers, texts, nil)
 	for _, problem := range problems {
 		blockers = append(blockers, failure.Failure{
 			Reason: v1alpha2.ReasonInvalidConfiguration, Message: messagePrefix(spec.Config, problem.Key) + problem.String(),
 		})
 	}
-
-	return blockers
+	return servers, blockers
 }
 
 // messagePrefix returns the start of messages about a configuration. key is the key that a mask
@@ -198,7 +215,7 @@ func (r Resolver) checkIncluded(ctx context.Context, object *v1alpha2.NginxOpera
 		return nil
 	}
 
-	cacheKey, err := configCacheKey(object, true)
+	cacheKey, err := configCacheKey(object, true, nil)
 	if err != nil {
 		return err
 	}
@@ -240,12 +257,8 @@ func (r Resolver) checkWithFiles(
 		})
 	}
 
-	config := object.Spec.Config
-	switch {
-	case config == nil:
+	if object.Spec.Config == nil {
 		return blockers, nil
-	case config.ConfigMapRef == nil:
-		return append(blockers, checkConfig(spec, nginxconf.Whole(config.Inline), texts)...), nil
 	}
 
 	_, servers, err := r.readServers(ctx, object)
@@ -253,39 +266,6 @@ func (r Resolver) checkWithFiles(
 		return nil, err
 	}
 
-	return append(blockers, checkConfig(spec, servers, texts)...), nil
-}
-
-// readTexts reads the texts of spec.files from ConfigMaps, by their path. It returns the spec with
-// a file for each key that a mask matches, in addition to the mask.
-func (r Resolver) readTexts(
-	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
-) (*v1alpha2.NginxOperatorSpec, map[string]string, error) {
-	texts, spec := map[string]string{}, object.Spec
-	if in.Files != nil {
-		files, err := r.readDeclaredFiles(ctx, object, in)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, file := range object.Spec.Files {
-			if text, isText := files.Text[operand.CopiedKey(file.Path)]; isText {
-				texts[file.Path] = text
-			}
-		}
-	}
-
-	directories, err := r.readDirectories(ctx, object, in)
-	spec.Files = slices.Clone(spec.Files)
-	for at, directory := range directories {
-		for key, text := range directory.Text {
-			texts[path.Join(at, key)] = text
-		}
-		for _, key := range slices.Concat(slices.Collect(maps.Keys(directory.Text)), slices.Collect(maps.Keys(directory.Binary))) {
-			spec.Files = append(spec.Files, v1alpha2.File{Path: path.Join(at, key)})
-		}
-	}
-
-	masks := len(object.Spec.Files)
-	slices.SortFunc(spec.Files[masks:], func(a, b v1alpha2.File) int { return cmp.Compare(a.Path, b.Path) })
-	return &spec, texts, err
+	_, invalid := checkConfig(spec, servers, nil, texts)
+	return append(blockers, invalid...), nil
 }

@@ -51,6 +51,11 @@ func referencesOf(spec *v1alpha2.NginxOperatorSpec) (configMaps, secrets []strin
 	if spec.Config != nil && spec.Config.ConfigMapRef != nil {
 		configMaps = append(configMaps, spec.Config.ConfigMapRef.Name)
 	}
+	for _, value := range ptr.Deref(spec.Config, v1alpha2.Config{}).Values {
+		if value.ValueFrom != nil && value.ValueFrom.ConfigMapKeyRef != nil {
+			configMaps = append(configMaps, value.ValueFrom.ConfigMapKeyRef.Name)
+		}
+	}
 	if spec.Content != nil {
 		configMaps = append(configMaps, spec.Content.ConfigMapRef.Name)
 	}

@@ -1,8 +1,12 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"path"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -119,11 +123,16 @@ func (r Resolver) readDirectories(
 	return directories, nil
 }
 
-// readServers reads the server blocks of a ConfigMap.
+// readServers reads the server blocks of a spec with their values, and the ConfigMap that has them, if
+// they are not inline.
 func (r Resolver) readServers(ctx context.Context, object *v1alpha2.NginxOperator) (*corev1.ConfigMap, nginxconf.Servers, error) {
-	ref := object.Spec.Config.ConfigMapRef
-	source, err := r.readConfigMap(ctx, object, ref.Name)
-	servers, _ := serversIn(source, ref)
+	source, servers := &corev1.ConfigMap{}, nginxconf.Whole(object.Spec.Config.Inline)
+	values, err := r.readValues(ctx, object, &resolution{})
+	if ref := object.Spec.Config.ConfigMapRef; ref != nil && err == nil {
+		source, err = r.readConfigMap(ctx, object, ref.Name)
+		servers, _ = serversIn(source, ref)
+	}
+	servers, _, _ = servers.Expand(&object.Spec, values)
 	return source, servers, err
 }
 
@@ -150,4 +159,38 @@ func sameHash(source *corev1.ConfigMap, current, remembered string) error {
 func changedSince(source *corev1.ConfigMap) error {
 	cause := errors.New("it has changed since its hash was computed, so the reconcile is repeated")
 	return apierrors.NewConflict(corev1.Resource("configmaps"), source.Name, cause)
+}
+
+// readTexts reads the texts of spec.files from ConfigMaps, by their path. It returns the spec with
+// a file for each key that a mask matches, in addition to the mask.
+func (r Resolver) readTexts(
+	ctx context.Context, object *v1alpha2.NginxOperator, in operand.Inputs,
+) (*v1alpha2.NginxOperatorSpec, map[string]string, error) {
+	texts, spec := map[string]string{}, object.Spec
+	if in.Files != nil {
+		files, err := r.readDeclaredFiles(ctx, object, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, file := range object.Spec.Files {
+			if text, isText := files.Text[operand.CopiedKey(file.Path)]; isText {
+				texts[file.Path] = text
+			}
+		}
+	}
+
+	directories, err := r.readDirectories(ctx, object, in)
+	spec.Files = slices.Clone(spec.Files)
+	for at, directory := range directories {
+		for key, text := range directory.Text {
+			texts[path.Join(at, key)] = text
+		}
+		for _, key := range slices.Concat(slices.Collect(maps.Keys(directory.Text)), slices.Collect(maps.Keys(directory.Binary))) {
+			spec.Files = append(spec.Files, v1alpha2.File{Path: path.Join(at, key)})
+		}
+	}
+
+	masks := len(object.Spec.Files)
+	slices.SortFunc(spec.Files[masks:], func(a, b v1alpha2.File) int { return cmp.Compare(a.Path, b.Path) })
+	return &spec, texts, err
 }

@@ -114,7 +114,7 @@ func fileFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
 
 func secretFileFrom(key string) func(*v1alpha2.NginxOperatorSpec) {
 	return func(s *v1alpha2.NginxOperatorSpec) {
-		s.Files = append(s.Files, v1alpha2.File{Path: "b", SecretRef: &v1alpha2.SecretFileReference{Name: "robot", Key: key}})
+		s.Files = append(s.Files, v1alpha2.File{Path: "b", SecretRef: &v1alpha2.ObjectKeyReference{Name: "robot", Key: key}})
 	}
 }
 
@@ -208,6 +208,18 @@ func TestBlockers(t *testing.T) {
 		"errors in two keys": {change: changes{configFrom("*.conf")}, objects: []client.Object{newConfigMap("servers", map[string]string{
 			"00-a.conf": "\ngzip onn;\n", "20-b.conf": "server {\n    listen 8080;\n    autoindex onn;\n}\n", "notes.txt": "{",
 		})}},
+		"values":                        {change: changes{valuesFrom("", "body")}, objects: environment("2m"), valid: true},
+		"a value that adds a directive": {change: changes{valuesFrom("", "body")}, objects: environment("5m; return 500")},
+		"an inline text with a value that adds a directive": {
+			change: changes{valuesFrom(valuedText, "body")}, objects: environment("5m; return 500"),
+		},
+		"a value with a variable":       {change: changes{valuesFrom("", "body")}, objects: environment("$host")},
+		"an empty value":                {change: changes{valuesFrom("", "body")}, objects: environment("\n")},
+		"a value without its key":       {change: changes{valuesFrom("", "max")}, objects: environment("2m")},
+		"a value without its ConfigMap": {change: changes{valuesFrom(valuedText, "body")}},
+		"a resolver without name servers": {change: changes{func(s *v1alpha2.NginxOperatorSpec) {
+			s.Nginx = &v1alpha2.Nginx{Resolver: &v1alpha2.Resolver{}}
+		}}},
 		"an empty configuration":   {change: changes{configFrom("")}, objects: servers("")},
 		"a Secret of another type": {change: changes{certificateFrom("shop-tls")}, objects: []client.Object{opaque}},
 		"a Secret without a key":   {change: changes{certificateFrom("shop-tls")}, objects: []client.Object{half}},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
+	"github.com/example/nginx-operator/internal/defaults"
 	"github.com/example/nginx-operator/internal/wellknown"
 )
 
@@ -24,6 +25,17 @@ func validateImage(image string, path *field.Path) field.ErrorList {
 		return invalid(path, image, fmt.Sprintf("%v; write for example %s", err, exampleImage))
 	}
 	return nil
+}
+
+// validateResolver requires the addresses of a resolver if patches change which name servers the Pods
+// have.
+func validateResolver(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
+	resolver := defaults.Nginx(spec).Resolver
+	if resolver == nil || len(resolver.Addresses) > 0 || !patchesSet(spec, "dnsPolicy") && !patchesSet(spec, "dnsConfig") {
+		return nil
+	}
+	return field.ErrorList{field.Required(path.Child("addresses"),
+		"spec.patches sets dnsPolicy or dnsConfig, so the Pods do not have the name servers of the cluster; set the name servers of nginx here")}
 }
 
 func validateService(service *v1alpha2.Service, path *field.Path) field.ErrorList {

@@ -41,6 +41,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 		validateImage(spec.Image, path.Child("image")),
 		validatePorts(spec, path),
 		validateFiles(spec.Files, path.Child("files")),
+		validateResolver(spec, path.Child("nginx", "resolver")),
 		validateContent(spec.Content, path.Child("content")),
 		validateService(spec.Service, path.Child("service")),
 		validateExpose(spec.Expose, path.Child("expose")),
@@ -61,7 +62,7 @@ func Spec(spec *v1alpha2.NginxOperatorSpec, path *field.Path) field.ErrorList {
 	// The configuration can only be checked against valid ports. The controller checks
 	// configurations in ConfigMaps, because admission makes no requests.
 	if len(errs) == 0 && spec.Config != nil && spec.Config.Inline != "" {
-		problems, _ := nginxconf.Check(spec, nginxconf.Whole(spec.Config.Inline), nil, nil)
+		problems, _ := nginxconf.CheckInline(spec, nil)
 		for _, problem := range problems {
 			errs = append(errs, field.Invalid(path.Child("config", "inline"), field.OmitValueType{}, problem.String()))
 		}

@@ -69,6 +69,10 @@ podTemplate:
   priorityClassName: high
   imagePullSecrets: [{name: registry}]
 `,
+	"values": "config: {inline: 'server { listen 8080; return 200 \"${A}${B}\"; }', values: [{name: A, value: a b}, " +
+		"{name: B, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}",
+	"addresses with patched name servers": "{nginx: {resolver: {addresses: [192.0.2.53]}}, patches: [{target: {kind: Deployment}, " +
+		"patch: '{spec: {template: {spec: {dnsPolicy: Default}}}}'}]}",
 	"main and events": "nginx: {main: pcre_jit on;, events: multi_accept on;, modules: [ngx_http_js_module]}",
 	"masks of files": "files: [{path: a/b, configMapRef: {name: a, key: '*'}}, {path: a/c, configMapRef: {name: a, key: '*'}}, " +
 		"{path: b, configMapRef: {name: a, key: b}}]",
@@ -114,6 +118,9 @@ sidecars: [{name: refresh, image: 'busybox:1.37', volumeMounts: [{name: a, mount
 
 // invalidSpecs have errors that the schema does not have: testdata/messages.txt.
 var invalidSpecs = map[string]string{ //nolint:gosec // no credentials
+	"literal of two words": "config: {inline: 'server { listen 8080; client_max_body_size ${SIZE}; }', values: [{name: SIZE, value: 2 m}]}",
+	"resolver with patched name servers": "{nginx: {resolver: {}}, patches: [{target: {kind: Deployment}, " +
+		"patch: '{spec: {template: {spec: {dnsPolicy: Default}}}}'}]}",
 	"files next to a mask": "files: [{path: a, configMapRef: {name: a, key: '*'}}, {path: b/c, configMapRef: {name: a, key: 'x*'}}, " +
 		"{path: b/a, secretRef: {name: a, key: b}}, {path: b/d, configMapRef: {name: a, key: y}}, {path: c, configMapRef: {name: a, key: y}}]",
 	"items below files": "content: {configMapRef: {name: a, items: [{key: a, path: css/a}, {key: b, path: css}, " +

@@ -67,7 +67,7 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 	}
 
 	if spec.Config != nil && spec.Config.Inline != "" {
-		_, inConfig := nginxconf.Check(spec, nginxconf.Whole(spec.Config.Inline), nil, dnsNames(certificates))
+		_, inConfig := nginxconf.CheckInline(spec, dnsNames(certificates))
 		for _, warning := range inConfig {
 			add("%s: %s", cmp.Or(warning.Field, "spec.config.inline"), warning)
 		}
@@ -136,6 +136,9 @@ func unused(spec *v1alpha2.NginxOperatorSpec) []string {
 	if len(spec.Files) > 0 && !strings.Contains(tuning.Main+tuning.Events, nginxconf.FilesDirectory) {
 		warnings = append(warnings, "spec.files: files have no effect without spec.config; set config, or remove files")
 	}
+	if tuning.Resolver != nil {
+		warnings = append(warnings, "spec.nginx.resolver: a resolver has no effect without spec.config; set config, or remove resolver")
+	}
 	if spec.Cache != nil {
 		warnings = append(warnings, "spec.cache: a cache has no effect without spec.config; set config, or remove cache")
 	}
@@ -158,13 +161,17 @@ func movingTag(image string) string {
 	return ""
 }
 
+// patchesSet reports whether a patch of the Deployment has the name of a field.
+func patchesSet(spec *v1alpha2.NginxOperatorSpec, name string) bool {
+	return slices.ContainsFunc(spec.Patches, func(patch v1alpha2.Patch) bool {
+		return patch.Target.Kind == "Deployment" && strings.Contains(patch.Patch, name)
+	})
+}
+
 // rootImages returns warnings about images that are known to run as root if the spec sets no user.
 // The kubelet does not start such a container, because the Pods have runAsNonRoot.
 func rootImages(spec *v1alpha2.NginxOperatorSpec) []string {
-	setsUser := func(patch v1alpha2.Patch) bool {
-		return patch.Target.Kind == "Deployment" && strings.Contains(patch.Patch, "runAsUser")
-	}
-	if spec.SecurityContext != nil && spec.SecurityContext.RunAsUser != nil || slices.ContainsFunc(spec.Patches, setsUser) {
+	if spec.SecurityContext != nil && spec.SecurityContext.RunAsUser != nil || patchesSet(spec, "runAsUser") {
 		return nil
 	}
 

@@ -44,6 +44,8 @@ func TestWarnings(t *testing.T) {
 		"annotation of no use":  "podTemplate: {annotations: {seccomp.security.alpha.kubernetes.io/pod: runtime/default}}",
 		"certificate of no use": "tls: [{secretName: a}, {secretName: b}]",
 		"connections":           "nginx: {workerConnections: 1025}",
+		"names of values":       "config: {inline: 'server { listen 8080; return 200 ${A}; }', values: [{name: B, value: b}]}",
+		"resolver of no use":    "nginx: {resolver: {valid: 5s}}",
 		"low limit":             "nginx: {workerConnections: 4096, main: worker_rlimit_nofile 2048;}",
 		"main and events":       "nginx: {main: worker_priority -5;, events: debug_connection 127.0.0.1;}",
 		"files and a cache without a configuration": "{files: [{path: a, secretRef: {name: a, key: b}}], cache: {size: 1Gi}}",

@@ -28,7 +28,7 @@ func tenantSecretInStatus(t *testing.T, attacker *tenant) {
 	secret.StringData = map[string]string{"text": quotedSecret + ";"} // nginx quotes an unknown directive
 	must(t, attacker.Create(t.Context(), secret))
 	file := newObject(attacker.namespace, "quotes-file", 1)
-	file.Spec.Files = []v1alpha2.File{{Path: "a.conf", SecretRef: &v1alpha2.SecretFileReference{Name: secret.Name, Key: "text"}}}
+	file.Spec.Files = []v1alpha2.File{{Path: "a.conf", SecretRef: &v1alpha2.ObjectKeyReference{Name: secret.Name, Key: "text"}}}
 	file.Spec.Config = &v1alpha2.Config{Inline: "server {\n    listen 8080;\n    include /etc/nginx/files/a.conf;\n}\n"}
 	variable := newObject(attacker.namespace, "quotes-variable", 1)
 	variable.Spec.InitContainers = []v1alpha2.Container{{

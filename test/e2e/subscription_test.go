@@ -52,7 +52,7 @@ func TestSubscription(t *testing.T) {
 		"ports":           testFieldsOfPorts,
 	}
 	// These tests roll out often, so they would delay the endpoints of the others.
-	configurations := map[string]func(*testing.T){"masks": testMasks, "many hosts": testManyHosts}
+	configurations := map[string]func(*testing.T){"masks": testMasks, "many hosts": testManyHosts, "values": testValues}
 	token := ""
 	if suite.local { // other clusters may lack the images, the metrics API, or a readable audit log
 		token = metricsTokenFile(t)

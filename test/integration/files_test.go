@@ -27,7 +27,7 @@ func namesFile(s *v1alpha2.NginxOperatorSpec) {
 // namesSecretFile makes a spec reference the key "a" of the Secret "named".
 func namesSecretFile(s *v1alpha2.NginxOperatorSpec) {
 	namesFile(s)
-	s.Files[0].ConfigMapRef, s.Files[0].SecretRef = nil, &v1alpha2.SecretFileReference{Name: "named", Key: "a"}
+	s.Files[0].ConfigMapRef, s.Files[0].SecretRef = nil, &v1alpha2.ObjectKeyReference{Name: "named", Key: "a"}
 }
 
 // mountedFile returns the content of /etc/nginx/files/snippets/a.conf in the Pods if a ConfigMap

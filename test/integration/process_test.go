@@ -28,7 +28,7 @@ func startOperator(env ...string) (*harness.Manager, error) {
 	return harness.StartManager(harness.ManagerOptions{
 		Binary: suite.binary, Kubeconfig: suite.kubeconfig, Namespace: operatorNamespace, Dir: suite.dir, Service: suite.service,
 		Args: []string{"--leader-elect", "--leader-election-namespace=" + operatorNamespace},
-		Env:  append([]string{"RELATED_IMAGE_NGINX=" + operandImage}, env...),
+		Env:  append([]string{"RELATED_IMAGE_NGINX=" + operandImage, "NGINX_OPERATOR_CLUSTER_NAMESERVERS=10.96.0.10"}, env...),
 	})
 }
 

@@ -10,6 +10,7 @@ const (
 	onlyHTTP    = "the operator serves HTTP only"
 	onlyTCP     = "the operator serves HTTP over TCP only"
 	noEntry     = "the operator does not run the entry point of the image, which reads these files; write the result to spec.config"
+	template    = "the operator does not run the entry point, which fills in templates; move them to spec.config, with spec.config.values"
 	byPatch     = "no field supports it; mount the volume with spec.patches instead of spec.volumes"
 	operators   = "the operator sets its own"
 	ownMain     = "the operator has its own nginx.conf; copy the content of the http block to spec.config, and the rest to spec.nginx"

@@ -27,7 +27,7 @@ const (
 var unread = map[string]string{
 	mainFile:                          ownMain,
 	bitnami + "/nginx.conf":           ownMain,
-	"/etc/nginx/templates":            noEntry,
+	"/etc/nginx/templates":            template,
 	"/docker-entrypoint.d":            noEntry,
 	bitnami + "/context.d":            notIncluded,
 	bitnami + "/stream_server_blocks": onlyHTTP,

@@ -10,14 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/cmd/kubectl-nginx/printer"
+	"github.com/example/nginx-operator/internal/fixture"
+	"github.com/example/nginx-operator/internal/nginxconf"
+	"github.com/example/nginx-operator/internal/scheme"
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 func object(kind string, fields map[string]any) *unstructured.Unstructured {
@@ -177,5 +183,35 @@ func TestReleaseImage(t *testing.T) {
 	}
 	if !strings.Contains(string(manifest), "name: RELATED_IMAGE_NGINX\n          value: "+releaseImage+"\n") {
 		t.Errorf("the release does not pin %q", releaseImage)
+	}
+}
+
+// TestInferNameservers verifies that a plan has the name servers of the running configuration, unless
+// the running spec declares them, and otherwise notes which ones it assumes.
+func TestInferNameservers(t *testing.T) {
+	object := fixture.NewObject(func(s *v1alpha2.NginxOperatorSpec) { s.Nginx = &v1alpha2.Nginx{Resolver: &v1alpha2.Resolver{}} })
+	owner := metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))
+	for _, test := range []struct {
+		spec  string
+		notes int
+		want  []string
+	}{
+		{`{"nginx":{"resolver":{}}}`, 0, []string{"10.0.0.10", "[fd00::a]"}},
+		{`{"nginx":{"resolver":{"addresses":["10.0.0.10"]}}}`, 1, []string{"10.96.0.10"}},
+	} {
+		running := fixture.NewDeployment(1)
+		running.Namespace, running.Name, running.OwnerReferences = object.Namespace, object.Name, []metav1.OwnerReference{*owner}
+		running.Annotations = map[string]string{wellknown.AnnotationSpec: test.spec}
+		running.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "web-1"}},
+		}}}
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: "web-1"}}
+		config.Data = map[string]string{nginxconf.ResolverFile: "resolver 10.0.0.10 [fd00::a] valid=5s ipv6=off;\n"}
+		cluster := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(running, config).Build()
+		planner := Planner{Client: cluster, DefaultImage: fixture.Image}
+		release, notes, err := planner.release(t.Context(), object)
+		if diff := cmp.Diff(test.want, release.Nameservers); diff != "" || len(notes) != test.notes || err != nil {
+			t.Errorf("%s: notes %q, %v (-want +got):\n%s", test.spec, notes, err, diff)
+		}
 	}
 }

@@ -30,8 +30,8 @@ func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (
 	running := &appsv1.Deployment{}
 	err := p.Client.Get(ctx, client.ObjectKeyFromObject(object), running)
 	if err == nil && metav1.IsControlledBy(running, object) {
+		err = p.inferConfig(ctx, &release, running, defaults.HealthPort(spec))
 		infer(&release, running)
-		release.IPv6, err = p.listensOnIPv6(ctx, running, defaults.HealthPort(spec))
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return release, nil, err
@@ -51,6 +51,11 @@ func (p *Planner) release(ctx context.Context, object *v1alpha2.NginxOperator) (
 			"Assuming "+release.ExporterImage)
 	}
 
+	if resolver := defaults.Nginx(spec).Resolver; resolver != nil && len(resolver.Addresses)+len(release.Nameservers) == 0 {
+		release.Nameservers = []string{"10.96.0.10"}
+		notes = append(notes, "spec.nginx.resolver has no addresses, and the name servers of the cluster are unknown. Assuming 10.96.0.10")
+	}
+
 	return release, notes, nil
 }
 
@@ -61,6 +66,9 @@ func infer(release *operand.Release, running *appsv1.Deployment) {
 		return
 	}
 
+	if resolver := defaults.Nginx(&spec).Resolver; resolver != nil && len(resolver.Addresses) > 0 {
+		release.Nameservers = nil
+	}
 	declared := revision.Declaration{Children: []client.Object{running}}
 	if spec.Image == "" {
 		release.Image = cmp.Or(release.Image, declared.Image())
@@ -70,16 +78,23 @@ func infer(release *operand.Release, running *appsv1.Deployment) {
 	}
 }
 
-// listensOnIPv6 reports whether the health server does. Only the operator's setting enables it.
-func (p *Planner) listensOnIPv6(ctx context.Context, running *appsv1.Deployment, port int32) (bool, error) {
+// inferConfig sets whether the health server listens on IPv6, which only the operator's setting
+// enables, and the name servers of the resolver.
+func (p *Planner) inferConfig(ctx context.Context, release *operand.Release, running *appsv1.Deployment, port int32) error {
 	key := client.ObjectKey{Namespace: running.Namespace, Name: ConfigOf(&running.Spec.Template.Spec)}
 	if key.Name == "" {
-		return false, nil
+		return nil
 	}
 
 	config := &corev1.ConfigMap{}
 	err := p.Client.Get(ctx, key, config)
-	return strings.Contains(config.Data[nginxconf.MainFile], fmt.Sprintf("listen [::]:%d;", port)), err
+	release.IPv6 = strings.Contains(config.Data[nginxconf.MainFile], fmt.Sprintf("listen [::]:%d;", port))
+	for _, word := range strings.Fields(strings.TrimRight(config.Data[nginxconf.ResolverFile], ";\n")) {
+		if word != "resolver" && !strings.Contains(word, "=") {
+			release.Nameservers = append(release.Nameservers, word)
+		}
+	}
+	return err
 }
 
 // ConfigOf returns the name of the ConfigMap with the nginx.conf of a Pod, or "".

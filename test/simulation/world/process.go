@@ -149,7 +149,7 @@ func (p *process) newManager(listDelay time.Duration) (ctrl.Manager, error) {
 		Applier:  nginxoperator.NewApplier(cached, mgr.GetAPIReader(), counts.ChildWritten),
 		Recorder: p, Metrics: counts, ConfigMaps: configMaps, Secrets: secrets,
 		Fleet:   fleet.New(p.release.Fleet),
-		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage},
+		Release: operand.Release{Image: p.release.Image, ExporterImage: p.release.ExporterImage, Nameservers: []string{"10.96.0.10"}},
 	}
 	options := manager.ControllerOptions()
 	options.NewQueue = p.ordered(options.NewQueue)
