@@ -205,12 +205,17 @@ e2e: e2e-setup e2e-images e2e-tests ## Run the end-to-end tests on the cluster: 
 # The parts of test/e2e/parts_test.go that run. Images are built for them only.
 E2E_PART ?= gate
 in-part = $(if $(filter $1,$(E2E_PART)),$2)
-e2e-images: release release-images stranger-image $(call in-part,examples,examples-image) $(call in-part,subscription,nginx-images)
+e2e-images: release release-images stranger-image $(call in-part,examples,examples-image) $(call in-part,subscription journeys,nginx-images) \
+  $(call in-part,journeys,peer-images)
 # Only the part journeys tests the plugin of other platforms.
 e2e-images: export PLUGIN_PLATFORMS = $(if $(call in-part,journeys,all),,$(shell go env GOOS)_$(shell go env GOARCH))
-# The local cluster starts with the nginx of one of Debian's suites. The part subscription tests that of all of them.
-nginx-images: $(REGISTRY_NEEDS)
+# The local cluster starts with the nginx of one of Debian's suites. The part subscription tests that of all of them, and the part
+# journeys has recipes with the newest one, and with other programs next to it.
+nginx-images peer-images: $(REGISTRY_NEEDS)
+nginx-images:
 	$(if $(filter local,$(CLUSTER)),bin/cluster nginx bookworm trixie sid)
+peer-images:
+	$(if $(filter local,$(CLUSTER)),bin/cluster peers)
 E2E = bin/e2e.test bin/cluster bin/release bin/oci bin/kubectl-nginx bin/operator-sdk bin/kubectl bin/prometheus bin/controller-gen \
   bin/crd-ref-docs bin/helm bin/helm4
 # A cluster that starts leaves processor time for the compiler.

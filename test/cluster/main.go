@@ -40,6 +40,7 @@ const usage = `Usage: cluster COMMAND
                       build an image; FROM can name scratch and every image that the cluster has
   image push IMAGE... push images into the cluster's registry; Pods use them by the same name
   nginx SUITE...      make images with the nginx of suites of Debian, tagged debian-SUITE; the cluster starts with one
+  peers               make the images of the programs that recipes of the documentation run next to nginx
 
 CLUSTER_KUBERNETES=oldest starts a cluster with the oldest supported Kubernetes instead of the newest.
 `
@@ -77,7 +78,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	c := cluster.New(l, progress)
 	command, args := args[0], args[1:]
-	if plain, ok := map[string]func(context.Context) error{"down": c.Down, "status": c.Status}[command]; ok {
+	if plain, ok := map[string]func(context.Context) error{"down": c.Down, "status": c.Status, "peers": c.PushPeers}[command]; ok {
 		if len(args) > 0 {
 			return fmt.Errorf("%s takes no arguments", command)
 		}

@@ -28,7 +28,7 @@ var parts = map[string][]string{
 		"TestUpgradeGraph",
 	},
 	"subscription":   {"TestLongSubscription", "TestMirror", "TestPolledCatalog", "TestWatchNamespaces"},
-	"journeys":       {"TestCompleteRelease", "TestContributeJourney", "TestJourneys"},
+	"journeys":       {"TestCompleteRelease", "TestContributeJourney", "TestJourneys", "TestRecipes"},
 	"olm-v1":         {"TestOLMv1"},
 	"oldest-cluster": {"TestSubscription"},
 	"examples":       {"TestExamples"},

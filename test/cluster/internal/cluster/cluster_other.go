@@ -27,4 +27,5 @@ func (*Cluster) Status(context.Context) error                   { return unsuppo
 func (*Cluster) Exec([]string) error                            { return unsupported() }
 func (*Cluster) PushImages(context.Context, []string) error     { return unsupported() }
 func (*Cluster) PushNginx(context.Context, []string) error      { return unsupported() }
+func (*Cluster) PushPeers(context.Context) error                { return unsupported() }
 func (*Cluster) BuildImage(context.Context, images.Build) error { return unsupported() }

@@ -67,20 +67,25 @@ func nginxImage(packages []string, names ...string) recipe {
 					return err
 				}
 			}
-			for _, file := range packages {
-				if err := w.debianPackage(file, skipNginxFile); err != nil {
-					return err
-				}
-			}
-			// Another Debian package installs these links. Some packages rely on them.
-			for _, link := range [][2]string{{"lib", "usr/lib"}, {"lib64", "usr/lib64"}} {
-				if err := w.link(link[0], link[1]); err != nil {
-					return err
-				}
-			}
-			return writeBusybox(w)
+			return w.userland(packages)
 		},
 	}
+}
+
+// userland adds packages, and a shell with the usual commands.
+func (w *layerWriter) userland(packages []string) error {
+	for _, file := range packages {
+		if err := w.debianPackage(file, isUnused); err != nil {
+			return err
+		}
+	}
+	// Another Debian package installs these links. Some packages rely on them.
+	for _, link := range [][2]string{{"lib", "usr/lib"}, {"lib64", "usr/lib64"}} {
+		if err := w.link(link[0], link[1]); err != nil {
+			return err
+		}
+	}
+	return writeBusybox(w)
 }
 
 // rootImage returns the recipe of a replacement for the image nginx: it starts as root, listens on
@@ -102,8 +107,8 @@ func rootImage() recipe {
 	return out
 }
 
-// skipNginxFile reports whether nginx does not need a file in a container.
-func skipNginxFile(name string) bool {
+// isUnused reports whether no program of an image needs a file of its packages.
+func isUnused(name string) bool {
 	for _, dir := range []string{
 		"/usr/share/doc", "/usr/share/locale", "/usr/share/man", "/usr/share/lintian", "/etc/init.d", "/etc/logrotate.d", "/etc/ufw",
 		"/etc/nginx/sites-available", "/etc/nginx/sites-enabled", "/etc/nginx/modules-enabled",

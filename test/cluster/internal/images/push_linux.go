@@ -54,6 +54,24 @@ func (s Store) PushNginx(ctx context.Context, suites []string) error {
 	return nil
 }
 
+// PushPeers creates and pushes the images of the programs that recipes of the documentation run next
+// to nginx.
+func (s Store) PushPeers(ctx context.Context) error {
+	if err := s.Node.Running(); err != nil {
+		return err
+	}
+	for _, p := range peers {
+		packages, err := debian.Fetch(ctx, p.packages(), s.Node.State(), s.Progress)
+		if err != nil {
+			return host.Unavailable("%w", err)
+		}
+		if err := s.pushRecipes(ctx, []recipe{p.recipe(packages)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s Store) pushRecipes(ctx context.Context, recipes []recipe) error {
 	transport, err := s.Node.Transport()
 	if err != nil {
