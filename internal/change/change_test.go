@@ -21,7 +21,9 @@ import (
 // render returns the ID of an object's Pods under a release with this image.
 func render(t *testing.T, object *v1alpha2.NginxOperator, image string, in operand.Inputs) ID {
 	t.Helper()
-	release := operand.Release{Image: image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage}
+	release := operand.Release{
+		Image: image, ExporterImage: fixture.ExporterImage, RequestMetricsImage: fixture.RequestMetricsImage, Nameservers: []string{"10.96.0.10"},
+	}
 	servers := ""
 	if object.Spec.Config != nil {
 		servers = object.Spec.Config.Inline

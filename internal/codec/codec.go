@@ -43,6 +43,8 @@ func Quantities(spec map[string]any, path *field.Path) field.ErrorList {
 	errs := resourceQuantities(spec, path)
 	monitoring, _ := spec["monitoring"].(map[string]any)
 	errs = append(errs, resourceQuantities(monitoring, path.Child("monitoring"))...)
+	requestMetrics, _ := monitoring["requestMetrics"].(map[string]any)
+	errs = append(errs, resourceQuantities(requestMetrics, path.Child("monitoring", "requestMetrics"))...)
 	for _, name := range []string{"initContainers", "sidecars"} {
 		for i, container := range Objects(spec[name]) {
 			errs = append(errs, resourceQuantities(container, path.Child(name).Index(i))...)

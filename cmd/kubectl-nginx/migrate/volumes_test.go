@@ -115,7 +115,7 @@ func TestMounts(t *testing.T) {
 		"templates": {
 			"{name: s, mountPath: /etc/nginx/templates}", "{name: s, configMap: {name: sites}}",
 			`{volumes: [{name: s, mountPath: /etc/nginx/templates, configMap: {name: sites}}]}`,
-			[]string{"volumeMounts[0]: /etc/nginx/templates: the operator does not run the entry point of the image"},
+			[]string{"volumeMounts[0]: /etc/nginx/templates: the operator does not run the entry point, which fills in templates"},
 		},
 		"a volume at two paths": {
 			"{name: v, mountPath: /a, subPath: x}, {name: v, mountPath: /b, readOnly: true}", "{name: v, persistentVolumeClaim: {claimName: c}}",
