@@ -29,7 +29,7 @@ type metrics struct {
 	invalid   prometheus.Counter
 	// servers has the series by the name in messages. Its size is at most maxServers.
 	servers map[string]*series
-	others  *series
+	others  *series // nil until it is needed
 }
 
 // series are the metrics of a server.
@@ -72,7 +72,7 @@ func newMetrics(lost func() float64) *metrics {
 		return out
 	}
 	return &metrics{
-		registry: registry, newSeries: newSeries, servers: map[string]*series{}, others: newSeries(otherServers),
+		registry: registry, newSeries: newSeries, servers: map[string]*series{},
 		invalid: create.NewCounter(prometheus.CounterOpts{
 			Name: "nginx_request_metrics_invalid_messages_total", Help: "Datagrams in another format than that of nginx.",
 		}),
@@ -107,6 +107,9 @@ func (m *metrics) seriesOf(server []byte) *series {
 		return known
 	}
 	if len(m.servers) == maxServers || len(server) > maxServerName {
+		if m.others == nil {
+			m.others = m.newSeries(otherServers)
+		}
 		return m.others
 	}
 	added := m.newSeries(labelValue(server))
