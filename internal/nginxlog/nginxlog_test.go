@@ -9,7 +9,8 @@ import (
 func TestTellingLine(t *testing.T) {
 	t.Parallel()
 	// nginx 1.26 logs these lines if the receiver of request metrics does not run.
-	const syslog = "2026/01/01 00:00:00 [error] 1#1: send() failed (111: Connection refused) while logging to syslog, server: 127.0.0.1:9514\n" +
+	const syslog = "2026/01/01 00:00:00 [error] 1#1: send() failed (111: Connection refused) while logging to syslog, " +
+		"server: 127.0.0.1:9514\n" +
 		"2026/01/01 00:00:00 [warn] 1#1: *1 send() to syslog failed while logging request, client: 192.0.2.1, server: a, " +
 		"request: \"GET /[emerg] HTTP/1.1\", host: \"a\"\n"
 	for log, want := range map[string]string{

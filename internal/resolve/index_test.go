@@ -108,8 +108,10 @@ func TestNeedsOfRunningPodsAreIndexed(t *testing.T) {
 	object, before := fixture.NewObject(), fixture.NewObject()
 	configMaps, secrets := everyReference(&before.Spec)
 	configMaps = slices.DeleteFunc(configMaps, func(path string) bool {
-		return slices.Contains([]string{"config.configMapRef.name", "content.configMapRef.name", "files.configMapRef.name",
-			"config.values.valueFrom.configMapKeyRef.name"}, path)
+		return slices.Contains([]string{
+			"config.configMapRef.name", "content.configMapRef.name", "files.configMapRef.name",
+			"config.values.valueFrom.configMapKeyRef.name",
+		}, path)
 	})
 	whole := operand.DesiredDeployment(before, operand.Inputs{})
 	whole.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha2.GroupVersion.WithKind("NginxOperator"))}

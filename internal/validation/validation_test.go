@@ -101,8 +101,9 @@ networkPolicy: {from: [{}, {ipBlock: {cidr: a}}]}
 		"alerts: {errorPercent: 100, latencyMilliseconds: 1}}",
 	"an exporter of one's own": "{monitoring: {exporter: None}, sidecars: [{name: nginx-prometheus-exporter}]}",
 	"a receiver of one's own":  "{monitoring: {}, sidecars: [{name: nginx-request-metrics}]}",
-	"ports of monitoring":      "{monitoring: {requestMetrics: {}}, ports: [{name: a, port: 9113}, {name: b, port: 9114}, {name: c, port: 9514}]}",
-	"variables":                "env: [{name: TZ, value: Europe/Berlin}, {name: a.b-c_D}]",
+	"ports of monitoring": "{monitoring: {requestMetrics: {}}, " +
+		"ports: [{name: a, port: 9113}, {name: b, port: 9114}, {name: c, port: 9514}]}",
+	"variables": "env: [{name: TZ, value: Europe/Berlin}, {name: a.b-c_D}]",
 	"volumes": `
 volumes:
 - {name: a, mountPath: /etc/nginx/snippets, configMap: {name: a}}

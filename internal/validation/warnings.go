@@ -73,16 +73,22 @@ func Warnings(spec *v1alpha2.NginxOperatorSpec, certificates []v1alpha2.Certific
 		}
 	}
 
-	if alerts := ptr.Deref(spec.Monitoring, v1alpha2.Monitoring{}).Alerts; alerts != nil && !defaults.HasRequestMetrics(spec) &&
-		(alerts.ErrorPercent != nil || alerts.LatencyMilliseconds != nil) {
-		add("spec.monitoring.alerts: errorPercent and latencyMilliseconds have no effect without spec.monitoring.requestMetrics; " +
-			"set requestMetrics, or remove them")
-	}
+	warnings = append(warnings, idle(spec)...)
 	if spec.Paused {
 		add("spec.paused: changes are not applied until it is false")
 	}
 
 	return warnings
+}
+
+// idle returns a warning about thresholds of alerts that are not rendered.
+func idle(spec *v1alpha2.NginxOperatorSpec) []string {
+	alerts := ptr.Deref(spec.Monitoring, v1alpha2.Monitoring{}).Alerts
+	if alerts == nil || defaults.HasRequestMetrics(spec) || alerts.ErrorPercent == nil && alerts.LatencyMilliseconds == nil {
+		return nil
+	}
+	return []string{"spec.monitoring.alerts: errorPercent and latencyMilliseconds have no effect without " +
+		"spec.monitoring.requestMetrics; set requestMetrics, or remove them"}
 }
 
 // outside returns warnings about directives outside of the http context.
