@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/example/nginx-operator/internal/wellknown"
 )
 
 // TestDocumentsBesideImages requires an SBOM and a provenance for each image that users install, as
@@ -29,4 +32,9 @@ func TestDocumentsBesideImages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// receiverImage returns the receiver's image in the registry of the cluster.
+func receiverImage() string {
+	return publishedAt() + "/" + path.Base(wellknown.DefaultRequestMetricsImage)
 }

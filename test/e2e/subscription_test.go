@@ -59,7 +59,6 @@ func TestSubscription(t *testing.T) {
 		underLoad["monitoring"] = func(t *testing.T) { testInstanceMonitoring(t, token) }
 		instances["requests"], instances["request metrics"] = testRequests, testRequestMetrics
 		configurations["contexts"], configurations["modules"] = testContexts, testModules
-		configurations["receiver"] = testReceiver
 		underLoad["nginx of Debian"] = func(t *testing.T) { testNginxVersion(t, defaultSuite) }
 		underLoad["autoscaling"] = testAutoscaling
 	}

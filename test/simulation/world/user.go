@@ -34,8 +34,11 @@ func specActions() []Action {
 			s.Nginx = outside(r)
 		}),
 		change("configure by ConfigMap", func(s *spec, r *rand.Rand) {
-			if s.Config = byConfigMap(); r.IntN(2) == 0 {
+			switch s.Config = byConfigMap(); r.IntN(3) {
+			case 0:
 				s.Config.ConfigMapRef.Key = "*.conf"
+			case 1:
+				s.Config = withValue()
 			}
 		}),
 		change("serve content", func(s *spec, r *rand.Rand) {
@@ -94,9 +97,18 @@ func outside(r *rand.Rand) *v1alpha2.Nginx {
 	case 0:
 		return &v1alpha2.Nginx{Main: fmt.Sprintf("worker_rlimit_nofile %d;", 2048+r.IntN(3)), Events: "multi_accept on;"}
 	case 1:
-		return &v1alpha2.Nginx{Modules: []string{"ngx_http_js_module"}}
+		return &v1alpha2.Nginx{Modules: []string{"ngx_http_js_module"}, Resolver: &v1alpha2.Resolver{Valid: "5s"}}
 	}
 	return nil
+}
+
+// withValue returns a configuration with a value from the ConfigMap of the content, and with the
+// namespace.
+func withValue() *v1alpha2.Config {
+	return &v1alpha2.Config{Inline: server(`return 200 "${PAGE} ${NAMESPACE}";`), Values: []v1alpha2.ConfigValue{
+		{Name: "PAGE", ValueFrom: &v1alpha2.ConfigValueSource{ConfigMapKeyRef: &v1alpha2.SecretFileReference{Name: "pages", Key: "index.html"}}},
+		{Name: "NAMESPACE", ValueFrom: &v1alpha2.ConfigValueSource{FieldRef: &v1alpha2.ConfigValueField{FieldPath: "metadata.namespace"}}},
+	}}
 }
 
 func byConfigMap() *v1alpha2.Config {
