@@ -233,7 +233,8 @@ func logsLosses(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	log := kubectl(t, "-n", pod.Namespace, "logs", pod.Name, "-c", wellknown.OperandContainer, "--tail=1000")
 	for _, line := range []string{
-		"send() failed (111: Connection refused) while logging to syslog, server: 127.0.0.1:9514", "send() to syslog failed while logging request",
+		"send() failed (111: Connection refused) while logging to syslog, server: 127.0.0.1:9514",
+		"send() to syslog failed while logging request",
 	} {
 		if !strings.Contains(log, line) {
 			t.Errorf("nginx has not logged %q, but\n%.1000s", line, log)

@@ -24,15 +24,16 @@ func TestValues(t *testing.T) {
 			{Name: "TENANT", ValueFrom: &v1alpha2.ConfigValueSource{FieldRef: &v1alpha2.ConfigValueField{FieldPath: "metadata.namespace"}}},
 		}}
 	})
-	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `spec.config.values[0].valueFrom.configMapKeyRef.name: ConfigMap "environment"`)
+	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound,
+		`spec.config.values[0].valueFrom.configMapKeyRef.name: ConfigMap "environment"`)
 
 	source := newConfigMap(namespace, "environment", map[string]string{"body": "2m\n"})
 	create(t, source)
-	wait := func(value string) children {
+	wait := func(value string) {
 		t.Helper()
-		var out children
-		waitFor(t, func() (err error) {
-			if out, err = childrenOf(t.Context(), namespace, "web"); err != nil {
+		waitFor(t, func() error {
+			out, err := childrenOf(t.Context(), namespace, "web")
+			if err != nil {
 				return err
 			}
 			if out.deployment == nil {
@@ -44,14 +45,14 @@ func TestValues(t *testing.T) {
 			}
 			return nil
 		})
-		return out
 	}
 	wait("2m")
 	rollOut(t, namespace, "web")
 	waitForNoBlocker(t, namespace)
 
 	update(t, source, func(c *corev1.ConfigMap) { c.Data["body"] = "5m; return 500" })
-	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidConfiguration, "spec.config.inline: line 3: the value of BODY changes the number of words")
+	waitForBlocker(t, namespace, v1alpha2.ReasonInvalidConfiguration,
+		"spec.config.inline: line 3: the value of BODY changes the number of words")
 	update(t, source, func(c *corev1.ConfigMap) { c.Data = nil })
 	waitForBlocker(t, namespace, v1alpha2.ReasonReferenceNotFound, `ConfigMap "environment" has no key "body"`)
 	wait("2m")

@@ -107,10 +107,13 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	if !version.Requested || before == now || one.spec == nil {
 		return
 	}
+	a.publish(one, version, before, now)
+}
+
+// publish requires that the spec has an entrance, and that Pods of that spec served.
+func (a *audit) publish(one *audited, version *storage.Version, before, now string) {
 	isDeclared, isRestored := false, version.Resource == storage.Services && one.isServiceLost
-	if isRestored {
-		one.isServiceLost = false
-	}
+	one.isServiceLost = one.isServiceLost && !isRestored
 	for _, said := range one.specs {
 		if !said.until.IsZero() && a.at.Sub(said.until) > inFlight || declaredEntrance(said.spec, version.Resource) != now {
 			continue
