@@ -125,7 +125,7 @@ $(TEST_PROGRAMS): FORCE
 # The race detector runs in unit tests of packages whose code or tests start goroutines or have locks. In the others it has nothing to find,
 # and what they do with large texts would take thirty times as long. Packages whose costly tests have the build tag !race run with and without
 # it. -vet=off: verify runs the analyzers of go vet in golangci-lint.
-RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!test/'{bench,cluster,e2e,integration} | $(TO_PACKAGES))
+RACED = $$(git grep -lE '^[[:space:]]+go |\.Go\(|sync\.(RW)?Mutex' -- '*.go' ':!hack' ':!examples' ':!cmd/nginx-request-metrics' ':!test/'{bench,cluster,e2e,integration} | $(TO_PACKAGES))
 COSTLY = $$(git grep -l '^//go:build !race$$' -- '*_test.go' | $(TO_PACKAGES))
 TO_PACKAGES = xargs dirname | sort -u | sed 's|^|./|'
 GOTESTSUM = gotestsum --format=pkgname-and-test-fails --hide-summary=skipped --jsonfile=dist/$(@:test-%=%).json -- -vet=off -timeout=25m $(TAGS)
