@@ -49,7 +49,6 @@ func CanBeForeign(text string) bool {
 var (
 	// placeholder matches the places of values, and bareName a name without braces.
 	placeholder = regexp.MustCompile(`\$\{[A-Z][A-Z0-9_]*\}`)
-	valueName   = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 	bareName    = regexp.MustCompile(`\$([A-Z][A-Z0-9_]*)\b`)
 	// namedGroup matches the start of a named group of a regular expression, which defines a variable.
 	namedGroup = regexp.MustCompile(`\(\?P?[<'](\w+)[>']`)
@@ -60,11 +59,16 @@ var (
 	}
 )
 
+// isName reports whether a word can be the name of a value.
+func isName(word string) bool {
+	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && word != "" && word[0] >= 'A' && word[0] <= 'Z'
+}
+
 // namesIn returns the names of the placeholders in a text.
 func namesIn(text string) (names []string) {
 	_, rest, _ := strings.Cut(text, "${")
 	for part := range strings.SplitSeq(rest, "${") {
-		if name, _, isClosed := strings.Cut(part, "}"); isClosed && valueName.MatchString(name) {
+		if name, _, isClosed := strings.Cut(part, "}"); isClosed && isName(name) {
 			names = append(names, name)
 		}
 	}
@@ -74,16 +78,27 @@ func namesIn(text string) (names []string) {
 // replace replaces the placeholders of known values, as long as room for additional bytes is left.
 // It does not look for placeholders in the values.
 func (v Values) replace(text string, room *int) string {
-	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		value := v[found[2:len(found)-1]].Text
-		if value == "" {
-			return found
+	first, rest, hasPlaces := strings.Cut(text, "${")
+	if !hasPlaces {
+		return text
+	}
+
+	out := strings.Builder{}
+	out.WriteString(first)
+	for part := range strings.SplitSeq(rest, "${") {
+		name, after, isClosed := strings.Cut(part, "}")
+		value := v[name].Text
+		if isClosed && value != "" {
+			*room -= len(value) - len("${}") - len(name)
 		}
-		if *room -= len(value) - len(found); *room < 0 {
-			return found
+		if !isClosed || value == "" || *room < 0 {
+			value, after = "${", part
 		}
-		return value
-	})
+		out.WriteString(value)
+		out.WriteString(after)
+	}
+
+	return out.String()
 }
 
 // checkWord finds a value that changes the structure of the text: with it, the word would end
