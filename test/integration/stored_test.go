@@ -32,12 +32,12 @@ const readWithin = 200 * time.Millisecond
 // neverStored are the fields for which the schema accepts no value.
 var neverStored = []string{"spec.resources.claims"}
 
-// valid are values of fields whose rules are stricter than their type.
+// valid are values of fields whose rules are stricter than their type, by name or by path.
 var valid = map[string]any{
 	"operator": "In", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": int64(1), "inline": "server {}", "effect": "NoExecute",
 	"loadBalancerClass": "example.com/lb", "externalTrafficPolicy": "Local", "name": "a", "key": "a", "secretName": "a",
 	"loadBalancerSourceRanges": "192.0.2.0/24", "size": "16Mi", "mountPath": "/srv/a",
-	"interval": "30s",
+	"interval": "30s", "valid": "30s", "spec.config.values.name": "A",
 }
 
 // TestWhatCanBeStoredCanBeRead verifies that every object that can be stored can be read. For every
@@ -119,7 +119,11 @@ func (w *walker) try(field apiextensionsv1.JSONSchemaProps, path []step) {
 	if of.in == "list" {
 		of = path[len(path)-2]
 	}
-	for _, value := range extremes(field, of.name) {
+	values := extremes(field, of.name)
+	if known, found := valid[name]; found {
+		values = append(values, known)
+	}
+	for _, value := range values {
 		if w.write(build(path, value), fmt.Sprintf("%s %s = %.40v", w.kind.Version, name, value)) && value != nil {
 			stored++
 		}
@@ -245,6 +249,15 @@ func build(path []step, value any) map[string]any {
 			}
 			if _, isTLS := at.around.Properties["secretName"]; isTLS && slices.Contains([]string{"nodePort", "targetPort"}, at.name) {
 				fields["port"] = int64(8443)
+			}
+			if at.name == "values" {
+				fields["inline"] = valid["inline"]
+			}
+			if _, isVariable := at.around.Properties["valueFrom"]; isVariable {
+				fields["name"] = "A"
+				if at.name == "name" {
+					fields["value"] = "a"
+				}
 			}
 			if secret, isFile := at.around.Properties["secretRef"]; isFile && at.name == "path" {
 				fields["secretRef"] = sample("secretRef", secret)
