@@ -74,7 +74,7 @@ func (c *Counts) plus(other Counts, step int) {
 
 func (c Counts) stuck() bool { return c[Overdue]+c[Failed] > 0 }
 
-// next returns the place of the next instance to start, or Outside if there is none.
+// next returns the place of the next instance to start, or Outside if no instance can start.
 func (c Counts) next() Place {
 	switch {
 	case c.stuck():

@@ -13,8 +13,8 @@ const maxLine = 512
 // linePrefix has the time and the process, which differ from crash to crash.
 var linePrefix = regexp.MustCompile(`^(?:nginx: |\d{4}/\d{2}/\d{2} \d{2}:\d{2}:\d{2} )(\[\w+\]) (?:\d+#\d+: )?`)
 
-// ofSyslog matches the start of the two lines that nginx logs for every second request while no
-// receiver of request metrics runs. They explain no end of nginx.
+// ofSyslog matches the start of the two lines that nginx logs for every second request if the
+// receiver of request metrics is not running. They are never the reason why nginx ended.
 var ofSyslog = regexp.MustCompile(`^\S+ \S+ \[\w+\] \d+#\d+: (?:\*\d+ )?send\(\) (?:failed \([^)]*\) while logging to|to) syslog\b`)
 
 // TellingLine returns the line of a log that explains why nginx ended: the first line with [emerg],

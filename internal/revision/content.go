@@ -137,8 +137,9 @@ func digestOf(configMap *corev1.ConfigMap) (string, error) {
 // InEffect returns the ControllerRevision that stores the children in effect, and its reference for
 // the status: the Pods of the live Deployment and the live entrance, as they were declared last.
 // Stored pods, which can be nil, replace those of the live Deployment. It returns nil if the
-// Deployment has no last declaration. A Service that was deleted is that of spec, which can be nil:
-// what was declared last is lost with it, and while the change fails, nothing else brings one back.
+// Deployment has no last declaration. If another client deleted the Service, its last declaration is
+// lost. The Service is then that of spec, which can be nil, so that it is recreated even if the
+// change fails.
 func (s Store) InEffect(
 	ctx context.Context, object *v1alpha2.NginxOperator, pods, spec *Declaration,
 ) (*appsv1.ControllerRevision, *v1alpha2.StoredRevision, error) {
@@ -192,7 +193,7 @@ func (s Store) InEffect(
 	return revision, &v1alpha2.StoredRevision{Name: revision.Name, Hash: hashOf(raw), HasEntrance: true}, nil
 }
 
-// livePods returns what was declared last: the Deployment, its ConfigMaps, and the size.
+// livePods returns the last declarations of the Deployment, its ConfigMaps, and the size.
 func (s Store) livePods(ctx context.Context, object *v1alpha2.NginxOperator, data *stored) ([]client.Object, error) {
 	last, err := s.Last(ctx, object, nil)
 	if last == nil || err != nil {

@@ -36,10 +36,10 @@ type State int
 const (
 	// StateCurrent means that the spec is applied.
 	StateCurrent State = iota
-	// StateUnusable means that the spec cannot be used. The Pods stay what was declared last.
+	// StateUnusable means that the spec cannot be used. The Pods keep the last declaration.
 	StateUnusable
 	// StateWaiting means that a new release renders another Pod template of the same spec, and that
-	// the object waits for a rollout slot. The Pods stay what was declared last.
+	// the object waits for a rollout slot. The Pods keep the last declaration.
 	StateWaiting
 	// StateRolledBack means that the rollout of the declared Pod template failed, whatever the spec
 	// has become since. The good Pods are applied.
@@ -56,7 +56,7 @@ type Decision struct {
 	Apply *revision.Declaration
 	// Entrance is the declaration of the entrance, or nil if it is not known, and stays.
 	Entrance *revision.Declaration
-	// Good is what is in effect until the user's part of the spec's Pods is good, or nil.
+	// Good is the declaration in effect. It is nil if the user's part of the spec's Pods is good.
 	Good *revision.Declaration
 	// Store is what has to be stored before anything else is written, or nil.
 	Store *StoreRequest

@@ -141,7 +141,7 @@ type Outcome struct {
 
 // Written are the results of writing children.
 type Written struct {
-	// Applied is the declaration that was applied, with its children, or nil if there is none.
+	// Applied is the applied declaration with its children, or nil if nothing was applied.
 	Applied *revision.Rendering
 	// Failure is why a child that Pods depend on could not be written, or nil if all could.
 	Failure *failure.Failure

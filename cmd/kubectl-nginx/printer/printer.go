@@ -33,7 +33,7 @@ func Text(text string) string { return replace(text, "\n\t", inGo) }
 
 func inGo(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") }
 
-// replace spells what is neither printable nor exempt. Invalid UTF-8 becomes \xNN.
+// replace escapes characters that are neither printable nor exempt. Invalid UTF-8 becomes \xNN.
 func replace(text, exempt string, spell func(rune) string) string {
 	var replaced strings.Builder
 	for len(text) > 0 {
