@@ -47,6 +47,9 @@ type passes struct {
 // starts, and answers each such request with 502. It resolves the host of each URL with a variable
 // unless the host is an address or an upstream.
 func (c *checker) checkPasses() {
+	if defaults.Nginx(c.spec).Resolver != nil {
+		return
+	}
 	for block := range c.unseenIn {
 		if !c.hasPass(block) {
 			return // the file can have a URL, a location with one, or an upstream
@@ -54,9 +57,7 @@ func (c *checker) checkPasses() {
 	}
 
 	isUnseen := func(block *directive) bool { return c.unseenIn[block] } // can have a resolver, or set the variable
-	hasResolver := func(block *directive) bool {
-		return len(c.children(block, "resolver")) > 0 || defaults.Nginx(c.spec).Resolver != nil
-	}
+	hasResolver := func(block *directive) bool { return len(c.children(block, "resolver")) > 0 }
 
 	p := passes{c.knownHosts(), c.setDirectives(), passBudget}
 	for _, d := range slices.DeleteFunc(c.withNames(passDirectives...), isLiteral) {

@@ -47,9 +47,8 @@ func CanBeForeign(text string) bool {
 }
 
 var (
-	// placeholder matches the places of values, and bareName a name without braces.
-	placeholder = regexp.MustCompile(`\$\{[A-Z][A-Z0-9_]*\}`)
-	bareName    = regexp.MustCompile(`\$([A-Z][A-Z0-9_]*)\b`)
+	// bareName matches a name without braces.
+	bareName = regexp.MustCompile(`\$([A-Z][A-Z0-9_]*)\b`)
 	// namedGroup matches the start of a named group of a regular expression, which defines a variable.
 	namedGroup = regexp.MustCompile(`\(\?P?[<'](\w+)[>']`)
 	// definers are the directives that define a variable, in their last argument or else in their first.
@@ -134,7 +133,7 @@ type expansion struct {
 // the same directives with the same number of words. The problems name the value and its place, not
 // its text. The warnings are about names that are probably a mistake.
 func (s Servers) Expand(spec *v1alpha2.NginxOperatorSpec, values Values) (expanded Servers, problems, warnings []Problem) {
-	hasPlaces := func(part Part) bool { return placeholder.MatchString(part.Text) }
+	hasPlaces := func(part Part) bool { return len(namesIn(part.Text)) > 0 }
 	if len(values) == 0 && !slices.ContainsFunc(s, hasPlaces) {
 		return s, nil, nil
 	}

@@ -55,12 +55,10 @@ func (r Decider) Recognize(
 		return r.recognizeBefore(ctx, object, declared, deployment)
 	}
 
-	status, live := &object.Status, revision.ChangeOf(object, deployment)
-	_, good := r.changes(object, declared)
-	progress, last := health.ProgressOf(deployment), status.DeclaredRevision
-	isOther := last != nil && !live.SamePods(change.ID(last.Change)) // another client may have brought it back
-	if live == "" || live.SamePods(good) || declared != nil && declared.Change.SamePods(live) || isOther ||
-		!progress.Complete || progress.Desired == 0 {
+	live, progress := revision.ChangeOf(object, deployment), health.ProgressOf(deployment)
+	last, good := r.changes(object, declared)
+	isOfSpec := declared != nil && declared.Change.SamePods(live)
+	if live == "" || isOfSpec || !live.SamePods(last) || live.SamePods(good) || !progress.Complete || progress.Desired == 0 {
 		return object, nil
 	}
 

@@ -25,6 +25,7 @@ const (
 
 // exporter is a running container that serves metrics.
 type exporter struct {
+	name   string
 	object *v1alpha2.NginxOperator
 	pod    *corev1.Pod
 	port   int32
@@ -58,7 +59,7 @@ func (c *connection) exporters(ctx context.Context, of sidecar, name string, whi
 		pods, err := c.pods(ctx, object)
 		for i := range pods {
 			if port := runningPort(&pods[i], of.container); port != 0 {
-				exporters = append(exporters, exporter{object, &pods[i], port})
+				exporters = append(exporters, exporter{of.name, object, &pods[i], port})
 			}
 		}
 
@@ -102,7 +103,7 @@ func runningPort(pod *corev1.Pod, sidecar string) int32 {
 }
 
 func (e exporter) failed(err error) error {
-	return fmt.Errorf("failed to scrape the exporter of Pod %s/%s: %w", e.pod.Namespace, e.pod.Name, err)
+	return fmt.Errorf("failed to scrape the %s of Pod %s/%s: %w", e.name, e.pod.Namespace, e.pod.Name, err)
 }
 
 func scrapeAll[T any](

@@ -63,9 +63,6 @@ func serverLoads(scrapes []model.Vector) []*ServerLoad {
 	list := []*ServerLoad{}
 	for _, server := range slices.Sorted(maps.Keys(loads)) {
 		load := loads[server]
-		if load.Requests == 0 {
-			continue // the receiver has series of other servers before there are any
-		}
 		load.ErrorPercent = 100 * float64(load.Errors) / float64(max(load.Requests, 1))
 		load.P50, load.P99 = percentile(load.buckets, 50), percentile(load.buckets, 99)
 		list = append(list, load)
