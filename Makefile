@@ -136,11 +136,12 @@ test-unit: bin/gotestsum bin/promtool bin/prometheus bin/helm bin/helm4 bin/kube
 	@$(MAKE) --jobs=2 --keep-going test-pure test-raced test-modules
 test-raced:
 	CGO_ENABLED=1 $(GOTESTSUM) -race $(RACED)
+	cd cmd/nginx-request-metrics && CGO_ENABLED=1 gotestsum --format=pkgname-and-test-fails -- -vet=off -race ./...
 test-pure: export E2E_PART = unit
 test-pure:
 	$(GOTESTSUM) $(COSTLY) $$(go list ./... | grep -vxF -e "$$(go list $(ON_API_SERVERS) $(RACED) ./test/simulation)")
 test-modules:
-	for module in $(MODULES); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- -vet=off ./...); done
+	for module in $(filter-out cmd/nginx-request-metrics,$(MODULES)); do (cd $$module && gotestsum --format=pkgname-and-test-fails -- -vet=off ./...); done
 
 # The processes of the integration tests, each with an API server of its own. Those with the most work start first.
 # test/integration/sets_test.go has the sets.
