@@ -246,8 +246,9 @@ bench-migration: $(API_SERVER) bin/gotestsum ## Measure the storage migration of
 	@mkdir -p dist
 	BENCH_PAGE=$(BENCH_PAGE) BENCH_OBJECTS=$(or $(BENCH_OBJECTS),50000) $(ON_API_SERVER) \
 	  $(VERBOSE) -tags=bench -timeout=4h -run='^TestStorageMigration$$/^$(or $(BY),.*)$$' ./test/bench
-bench-cluster: demo-olm bin/kwok ## Measure the cost of an object on the local cluster with OLM, and write the table of docs/performance.md.
-	BENCH_PAGE=$(CURDIR)/docs/performance.md $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run=OnCluster ./test/bench
+bench-cluster: demo-olm bin/kwok ## Measure an object and a request on the local cluster with OLM, and write the tables of docs/performance.md.
+	$(if $(filter local,$(CLUSTER)),bin/cluster up exporter)
+	BENCH_PAGE=$(BENCH_PAGE) $(IN_CLUSTER) go test -tags=bench -v -count=1 -timeout=60m -run='$(or $(BENCH_RUN),OnCluster)' ./test/bench
 soak: bin/kube-apiserver bin/etcd bin/kubectl ## Run the operator for hours, and check that its memory and goroutines do not grow.
 	$(ON_API_SERVER) go test -tags=soak -v -count=1 -timeout=24h -run=Soak ./test/bench
 

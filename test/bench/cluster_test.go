@@ -136,16 +136,31 @@ func (e *environment) operatorPods(t *testing.T) []corev1.Pod {
 // operatorProcesses returns the process IDs of the operator's replicas. They run on this machine.
 func (e *environment) operatorProcesses(t *testing.T) []int {
 	t.Helper()
-	tasks := must1(exec.CommandContext(t.Context(), "ctr", "tasks", "list").Output())(t)
 	var pids []int
 	for _, pod := range e.operatorPods(t) {
-		_, container, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
-		match := regexp.MustCompile(`(?m)^` + container + `\s+(\d+)\s`).FindSubmatch(tasks)
-		if container == "" || match == nil {
-			t.Fatalf("container %q of %s is not found among the tasks:\n%s", container, pod.Name, tasks)
-		}
-		pid := must1(strconv.Atoi(string(match[1])))(t)
-		pids = append(pids, pid)
+		pids = append(pids, containerProcess(t, pod.Status.ContainerStatuses[0].ContainerID))
+	}
+	return pids
+}
+
+// containerProcess returns the ID of the first process of a container on this machine.
+func containerProcess(t *testing.T, id string) int {
+	t.Helper()
+	tasks := must1(exec.CommandContext(t.Context(), "ctr", "tasks", "list").Output())(t)
+	_, container, _ := strings.Cut(id, "containerd://")
+	match := regexp.MustCompile(`(?m)^` + container + `\s+(\d+)\s`).FindSubmatch(tasks)
+	if container == "" || match == nil {
+		t.Fatalf("container %q is not found among the tasks:\n%s", container, tasks)
+	}
+	return must1(strconv.Atoi(string(match[1])))(t)
+}
+
+// withChildren returns a process ID and those of its child processes.
+func withChildren(t *testing.T, pid int) []int {
+	t.Helper()
+	pids := []int{pid}
+	for child := range strings.FieldsSeq(string(must1(os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)))(t))) {
+		pids = append(pids, must1(strconv.Atoi(child))(t))
 	}
 	return pids
 }
