@@ -32,6 +32,9 @@ type State struct {
 	// Unproven has the instances whose rollout fails with Pods that never served, although others
 	// served before.
 	Unproven map[string]bool
+	// Replaced has the instances whose Deployment had other Pods that served. One that another
+	// client deleted takes its Pods with it.
+	Replaced map[string]bool
 	// Pods has all Pods.
 	Pods []*corev1.Pod
 	// Now is the operator's time.

@@ -251,7 +251,9 @@ func (w *Watcher) Moment(s *State) []string {
 		one := seen{s.Inputs, string(instance.UID) + string(raw), instance.Generation, rolledBack}
 		before := w.before[instance.Name]
 		same := before.spec == one.spec && before.inputs == one.inputs && one.generation <= before.generation+1
-		served := conditionOf(instance, v1alpha2.ConditionReady).Status == metav1.ConditionTrue
+		d := s.deployment(instance.Name)
+		served := conditionOf(instance, v1alpha2.ConditionReady).Status == metav1.ConditionTrue ||
+			d != nil && !incomplete(d) && TemplatePods(&d.Spec.Template) == DeclaredPods(&instance.Spec)
 		if before.rolledBack && same && degraded.Status == metav1.ConditionFalse && !served {
 			out = append(out, instance.Name+": no longer reported as rolled back, although at most spec.paused has changed")
 		}

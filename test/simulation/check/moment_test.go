@@ -80,11 +80,13 @@ func TestMoment(t *testing.T) {
 		"invalid child": func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 			block(o, v1alpha2.ReasonInvalidChild, "denied")
 		},
-		"what is in effect is not stored": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+		"what is in effect is not stored": func(s *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			s.Replaced = map[string]bool{"web": true}
 			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Change: "a-1"}
 			d.Annotations = map[string]string{annotationChange: "b-2"}
 		},
-		"there is no ControllerRevision web-3": func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+		"there is no ControllerRevision web-3": func(s *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+			s.Replaced = map[string]bool{"web": true}
 			o.Status.LastGoodRevision = &v1alpha2.GoodRevision{Change: "a-1"}
 			o.Status.StoredRevision = &v1alpha2.StoredRevision{Name: "web-3"}
 			d.Annotations = map[string]string{annotationChange: "b-2"}
@@ -207,13 +209,17 @@ func TestWatcher(t *testing.T) {
 	rolledBack := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 		degrade(o, v1alpha2.ReasonRolledBack, "")
 	})
-	paused := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
+	servedWhilePaused := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) {
 		o.Spec.Paused, o.Status.Conditions[0].Status = true, metav1.ConditionFalse
+	})
+	paused := quiet(func(_ *State, o *v1alpha2.NginxOperator, d *appsv1.Deployment) {
+		o.Spec.Paused, o.Status.Conditions[0].Status = true, metav1.ConditionFalse
+		d.Spec.Template.Spec.Containers[0].Image = "good"
 	})
 	attempted := quiet(func(*State, *v1alpha2.NginxOperator, *appsv1.Deployment) {})
 	changed := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Spec.Image = "other" })
 	changedBack := quiet(func(_ *State, o *v1alpha2.NginxOperator, _ *appsv1.Deployment) { o.Generation += 2 })
-	for next, want := range map[*State]int{rolledBack: 0, paused: 1, attempted: 0, changed: 0, changedBack: 0} {
+	for next, want := range map[*State]int{rolledBack: 0, paused: 1, servedWhilePaused: 0, attempted: 0, changed: 0, changedBack: 0} {
 		var watcher Watcher
 		if found := watcher.Moment(rolledBack); len(found) > 0 {
 			t.Errorf("found %v at first", found)

@@ -11,7 +11,7 @@ const annotationChange = "operator.example.com/change"
 // recorded requires that what is in effect is stored while the Deployment has other Pods.
 func recorded(s *State, instance *v1alpha2.NginxOperator) string {
 	d, good := s.deployment(instance.Name), instance.Status.LastGoodRevision
-	if d == nil || good == nil || instance.Spec.Paused || d.Annotations[annotationChange] == "" {
+	if d == nil || good == nil || !s.Replaced[instance.Name] || instance.Spec.Paused || d.Annotations[annotationChange] == "" {
 		return ""
 	}
 	pods := func(id string) string { return id[strings.Index(id, "-")+1:] }

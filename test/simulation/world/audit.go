@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/simulation/check"
@@ -171,6 +172,14 @@ func (a *audit) deploy(one *audited, version *storage.Version) {
 	}
 	d := storage.As[appsv1.Deployment](version)
 	pods, template, before := check.TemplatePods(&d.Spec.Template), textOf(&d.Spec.Template), one.pods
+	if d.UID != one.deployment {
+		one.deployment, one.templates = d.UID, map[string]bool{}
+	}
+	deadline := time.Duration(ptr.Deref(d.Spec.ProgressDeadlineSeconds, 0)) * time.Second
+	if template != one.template || d.Status.UpdatedReplicas > one.updated || d.Status.AvailableReplicas > one.available {
+		one.due = a.at.Add(deadline)
+	}
+	one.updated, one.available = d.Status.UpdatedReplicas, d.Status.AvailableReplicas
 	if template != one.template {
 		one.template, one.pods, one.troubled, one.complete = template, pods, false, time.Time{}
 		for _, pod := range a.pods { // a retry can find a Pod of the attempt before, which still fails
@@ -198,7 +207,10 @@ func (a *audit) progress(one *audited, d *appsv1.Deployment, pods string) {
 	isComplete := status.ObservedGeneration == d.Generation && status.UpdatedReplicas == *d.Spec.Replicas &&
 		status.Replicas == status.UpdatedReplicas && status.AvailableReplicas == status.Replicas
 	if isComplete || *d.Spec.Replicas == 0 {
-		one.served[pods], one.known[pods] = true, true
+		one.served[pods], one.templates[one.template] = true, true
+		if *d.Spec.Replicas > 0 || len(one.known) > 0 { // without replicas, nothing has served yet
+			one.known[pods] = true
+		}
 		one.coming = map[int32]bool{}
 		delete(one.failed, pods)
 		delete(one.broken, one.template)

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/test/simulation/storage"
@@ -29,6 +30,14 @@ type audited struct {
 	// Deployment is deleted.
 	template, pods string
 	stalls         bool
+	// deployment is the UID of the Deployment, and templates has its Pod templates that
+	// were complete.
+	deployment types.UID
+	templates  map[string]bool
+	// updated and available are the numbers of Pods, and due is the earliest end of an attempt that
+	// makes no further progress. Kubernetes does not restart its deadline for each attempt.
+	updated, available int32
+	due                time.Time
 	// troubled is true if Pods of the template failed since it was written, and complete is the
 	// time at which all of them became available, or zero.
 	troubled bool
@@ -62,6 +71,16 @@ func newAudited() *audited {
 // fail records that Pods of the template of the Deployment failed.
 func (one *audited) fail() {
 	one.troubled, one.failed[one.pods], one.broken[one.template] = true, true, one.pods
+}
+
+// replaces reports whether the Deployment had another Pod template that was complete.
+func (one *audited) replaces() bool {
+	for template := range one.templates {
+		if template != one.template {
+			return true
+		}
+	}
+	return false
 }
 
 // hasBroken reports whether another Pod template than that of the Deployment failed with these

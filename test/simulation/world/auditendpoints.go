@@ -3,6 +3,7 @@ package world
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -60,7 +61,7 @@ func IsReady(pod *corev1.Pod) bool {
 // isUnproven reports whether the rollout of Pods has failed that never served, although others
 // served before: it has stalled, or a Pod proves it.
 func (a *audit) isUnproven(one *audited) bool {
-	fails := one.stalls
+	fails := one.stalls && !time.Now().Before(one.due)
 	for _, pod := range a.pods {
 		fails = fails || a.isOf(one, pod) && failsForGood(pod)
 	}

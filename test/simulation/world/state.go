@@ -27,7 +27,8 @@ func (w *World) State() *check.State {
 		Instances:   list[v1alpha2.NginxOperator](w, storage.NginxOperators),
 		Deployments: list[appsv1.Deployment](w, storage.Deployments),
 		Pods:        list[corev1.Pod](w, storage.Pods),
-		Now:         time.Now(), Exists: map[string]bool{}, Records: map[string]bool{}, Mounted: map[string]bool{}, Unproven: map[string]bool{},
+		Now:         time.Now(), Exists: map[string]bool{}, Records: map[string]bool{}, Mounted: map[string]bool{},
+		Unproven: map[string]bool{}, Replaced: map[string]bool{},
 		Certificates: w.Certificates, NodePorts: w.NodePorts, Inputs: w.Inputs,
 	}
 	for kind, of := range map[string]*storage.Resource{"secret": storage.Secrets, "configmap": storage.ConfigMaps} {
@@ -36,7 +37,7 @@ func (w *World) State() *check.State {
 		}
 	}
 	for name, one := range w.audit.instances {
-		out.Unproven[name] = w.audit.isUnproven(one)
+		out.Unproven[name], out.Replaced[name] = w.audit.isUnproven(one), one.replaces()
 	}
 	for _, names := range w.audit.mounts {
 		for _, name := range names {
