@@ -31,7 +31,7 @@ func specActions() []Action {
 		}),
 		change("configure inline", func(s *spec, r *rand.Rand) {
 			s.Config = &v1alpha2.Config{Inline: server(fmt.Sprintf("location /%d { return 204; }", r.IntN(9)))}
-			s.Nginx = outside(r)
+			s.Nginx, s.Monitoring = outside(r)
 		}),
 		change("configure by ConfigMap", func(s *spec, r *rand.Rand) {
 			switch s.Config = byConfigMap(); r.IntN(3) {
@@ -91,15 +91,17 @@ func server(text string) string {
 	return "server { listen 8080; listen 8081; listen 8082; " + text + " }"
 }
 
-// outside returns directives outside of the http context, and a module, or nil.
-func outside(r *rand.Rand) *v1alpha2.Nginx {
+// outside returns directives outside of the http context, and a module, or nil, and the monitoring
+// of the same instance.
+func outside(r *rand.Rand) (*v1alpha2.Nginx, *v1alpha2.Monitoring) {
 	switch r.IntN(3) {
 	case 0:
-		return &v1alpha2.Nginx{Main: fmt.Sprintf("worker_rlimit_nofile %d;", 2048+r.IntN(3)), Events: "multi_accept on;"}
+		return &v1alpha2.Nginx{Main: fmt.Sprintf("worker_rlimit_nofile %d;", 2048+r.IntN(3)), Events: "multi_accept on;"},
+			&v1alpha2.Monitoring{RequestMetrics: &v1alpha2.RequestMetrics{}}
 	case 1:
-		return &v1alpha2.Nginx{Modules: []string{"ngx_http_js_module"}, Resolver: &v1alpha2.Resolver{Valid: "5s"}}
+		return &v1alpha2.Nginx{Modules: []string{"ngx_http_js_module"}, Resolver: &v1alpha2.Resolver{Valid: "5s"}}, &v1alpha2.Monitoring{}
 	}
-	return nil
+	return nil, nil
 }
 
 // withValue returns a configuration with a value from the ConfigMap of the content, and with the
