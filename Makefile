@@ -315,7 +315,7 @@ site-check: site ## Open each page of the site in Chromium. Overflow, a dead lin
 pictures: bin/site ## Draw docs/pictures from a running cluster: the dashboards, and the output of kubectl nginx status. Needs npm and Chromium.
 	rm -rf dist/pictures
 	mkdir -p dist/pictures
-	PICTURES=$(CURDIR)/dist/pictures $(MAKE) e2e E2E_RUN='^TestSubscription$$/^under_load$$/^(rollback|monitoring)$$|^TestSubscription$$/^monitoring$$'
+	PICTURES=$(CURDIR)/dist/pictures $(MAKE) e2e E2E_RUN='^TestSubscription/^under_load/^(rollback|monitoring)|^TestSubscription/^monitoring'
 	bin/site pictures
 
 ##@ Cluster

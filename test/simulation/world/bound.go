@@ -14,7 +14,8 @@ import (
 
 // fleetMember is the state of an instance in the fleet rollout.
 type fleetMember struct {
-	image string
+	// image is that of the Deployment, and good the last one whose rollout was complete.
+	image, good string
 	// asked is true if a change other than a release requested a new Pod template since its last
 	// change.
 	asked bool
@@ -92,14 +93,14 @@ func (m *fleetMember) deploy(version *storage.Version) bool {
 	d := storage.As[appsv1.Deployment](version)
 	image := d.Spec.Template.Spec.Containers[0].Image
 	if image != m.image {
-		m.rolls = !m.asked && m.image != "" && *d.Spec.Replicas > 0
+		m.rolls = !m.asked && m.image != "" && image != m.good && *d.Spec.Replicas > 0 // the way back takes no slot
 		m.image, m.asked = image, false
 		return m.rolls
 	}
 	status := d.Status
 	if status.ObservedGeneration == d.Generation && status.Replicas == *d.Spec.Replicas && status.UpdatedReplicas == status.Replicas &&
 		status.AvailableReplicas >= status.Replicas {
-		m.rolls = false
+		m.rolls, m.good = false, image
 	}
 	return false
 }
