@@ -67,6 +67,7 @@ var rules = []func(*checker){
 	(*checker).checkServerNames,
 	(*checker).checkRewrites,
 	(*checker).checkPasses,
+	(*checker).checkResolvers,
 	(*checker).checkRequestLog,
 	(*checker).checkUnused,
 }

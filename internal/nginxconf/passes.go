@@ -74,6 +74,18 @@ func (c *checker) checkPasses() {
 	}
 }
 
+// checkResolvers warns of the DNS server that Docker gives its containers, which configurations for
+// Docker Compose use.
+func (c *checker) checkResolvers() {
+	for _, d := range c.named["resolver"] {
+		for _, arg := range d.args {
+			if host, _, _ := strings.Cut(arg, ":"); host == "127.0.0.11" {
+				c.warn(d, "%s is the DNS server of Docker, which Pods do not have: nginx answers 502. Remove it and set spec.nginx.resolver", arg)
+			}
+		}
+	}
+}
+
 // hasPass reports whether a block has a URL of its own. nginx then rejects another one in an
 // included file.
 func (c *checker) hasPass(block *directive) bool {

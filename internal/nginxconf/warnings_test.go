@@ -32,6 +32,7 @@ var warned = map[string]checked{
 		spec: v1alpha2.NginxOperatorSpec{Image: "nginx:1.30"},
 		text: inServer("rewrite ^/(.*)$ /new?c=$1;", "rewrite ^/((.*))$ /page?$1$2 last;"),
 	},
+	"resolver of Docker":      {text: inServer("resolver 127.0.0.11:53 valid=10s;")},
 	"host without a resolver": {text: inServer("set $b app;", "location / { proxy_pass http://$b; }")},
 	"names of a certificate": {
 		spec: tlsSpec("shop"), names: map[string][]string{"shop": {"shop.example.com", "www.example.com"}},
