@@ -53,9 +53,10 @@ type audited struct {
 	backend int32
 
 	service *corev1.Service
-	// isServiceLost is true if another client deleted the Service while the instance was paused.
-	isServiceLost bool
-	slices        map[string]*discoveryv1.EndpointSlice
+	// isServiceMissing is true if another client deleted the Service, and isServiceLost if the spec
+	// may have changed since.
+	isServiceMissing, isServiceLost bool
+	slices                          map[string]*discoveryv1.EndpointSlice
 	// reached has the ready endpoints of each number of the Service.
 	reached map[int32][]string
 }

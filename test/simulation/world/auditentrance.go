@@ -23,6 +23,7 @@ func (a *audit) speak(one *audited, spec *v1alpha2.NginxOperatorSpec) {
 	if last := len(one.specs) - 1; last >= 0 {
 		one.specs[last].until = a.at
 	}
+	one.isServiceLost = one.isServiceLost || one.isServiceMissing
 	one.specs = append(one.specs, spoken{spec: spec})
 }
 
@@ -96,12 +97,18 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	}
 	before, now := one.entrance[version.Resource], one.entranceOf(version)
 	if version.Deleted && !version.Requested {
-		// It has to come back as it was, but nobody knows how a Service was after a change while paused.
-		one.isServiceLost = one.isServiceLost || version.Resource == storage.Services && !one.pausedSince.IsZero()
+		// It has to come back as it was, but nobody knows how a Service was after a change that was made
+		// while the instance was paused, or before the Service could be created again.
+		if version.Resource == storage.Services {
+			one.isServiceMissing, one.isServiceLost = true, one.isServiceLost || !one.pausedSince.IsZero()
+		}
 		return
 	}
 	if version.Resource == storage.Ingresses && !version.Deleted {
 		a.move(one, version)
+	}
+	if version.Resource == storage.Services && !version.Deleted {
+		one.isServiceMissing = false
 	}
 	one.entrance[version.Resource] = now
 	if !version.Requested || before == now || one.spec == nil {
