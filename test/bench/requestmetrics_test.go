@@ -158,7 +158,7 @@ func (e *environment) measureRequests(t *testing.T, pod *corev1.Pod, spec *v1alp
 		time.Sleep(time.Second)
 		receiver, before = used(wellknown.RequestMetricsContainer), counted()
 	}
-	took := make([][]time.Duration, requestConnections)
+	began, took := time.Now(), make([][]time.Duration, requestConnections)
 	ticks := int(length / requestTick)
 	batch := requestRate * int(requestTick/time.Millisecond) / 1000 / requestConnections
 	inParallel(t, requestConnections, requestConnections, func(_ context.Context, i int) (err error) {
@@ -166,6 +166,9 @@ func (e *environment) measureRequests(t *testing.T, pod *corev1.Pod, spec *v1alp
 		return err
 	})
 	requests := float64(requestConnections * ticks * batch)
+	if elapsed := time.Since(began); elapsed > length+length/20 {
+		t.Errorf("the requests took %s, so there were fewer than %d per second", elapsed, requestRate)
+	}
 	cost.nginx = (used(wellknown.OperandContainer) - nginx) / time.Duration(requests)
 	if counts {
 		time.Sleep(time.Second) // until the receiver has read the last messages
