@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -26,7 +27,7 @@ const InstanceOther = "other"
 // InstanceOtherData is the content of objects with this name. An instance serves InstancePage,
 // whatever it uses them for.
 func InstanceOtherData() map[string]string {
-	return map[string]string{"index.html": InstancePage, v1alpha2.DefaultConfigKey: instanceConfig, InstanceOther: instanceConfig}
+	return map[string]string{"index.html": InstancePage, v1alpha2.DefaultConfigKey: instanceConfig, InstanceOther: instanceConfig, "2": "2"}
 }
 
 // ShortDrain is the smallest drainSeconds whose Pods keep listening for 5 seconds after their
@@ -106,10 +107,32 @@ func InstanceVolumes() []v1alpha2.NginxOperatorSpec {
 	return out
 }
 
+// instanceValues returns specs that differ from InstanceSpec in the value of a configuration. A
+// value can have only one source.
+func instanceValues() []v1alpha2.NginxOperatorSpec {
+	sources := []v1alpha2.ConfigValueSource{
+		{ConfigMapKeyRef: &v1alpha2.SecretFileReference{Name: InstanceContent, Key: "index.html"}},
+		{ConfigMapKeyRef: &v1alpha2.SecretFileReference{Name: InstanceOther, Key: "index.html"}},
+		{FieldRef: &v1alpha2.ConfigValueField{FieldPath: "metadata.namespace"}},
+	}
+	values := []v1alpha2.ConfigValue{{Name: "NAME", Value: "value"}}
+	for i := range sources {
+		values = append(values, v1alpha2.ConfigValue{Name: "NAME", ValueFrom: &sources[i]})
+	}
+
+	var out []v1alpha2.NginxOperatorSpec
+	for _, value := range values {
+		spec := InstanceSpec()
+		spec.Config = &v1alpha2.Config{Inline: instanceConfig, Values: []v1alpha2.ConfigValue{value}}
+		out = append(out, spec)
+	}
+	return out
+}
+
 // InstanceFields returns the fields of the schema of a spec, with changes of InstanceSpec.
 func InstanceFields(schema *apiextensionsv1.JSONSchemaProps) ([]Field, error) {
 	var decoded []map[string]any
-	for _, spec := range append([]v1alpha2.NginxOperatorSpec{InstanceSpec()}, InstanceVolumes()...) {
+	for _, spec := range slices.Concat([]v1alpha2.NginxOperatorSpec{InstanceSpec()}, InstanceVolumes(), instanceValues()) {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
 		if err != nil {
 			return nil, fmt.Errorf("failed to decode a declaration: %w", err)
@@ -125,7 +148,7 @@ func InstancePool() Pool {
 		Strings: []string{
 			InstanceOther, "2", "192.0.2.0/24", "192.0.2.0/25", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule",
 			"ScheduleAnyway", "Honor", "Ignore", "example.com/other", instanceConfig, "/cache", "/other", "limits.cpu", "metadata.name",
-			instancePatch + "b", "90s",
+			instancePatch + "b", "90s", "OTHER",
 		},
 		Keys:     []string{"example.com/other", "cpu", "memory"},
 		Required: []string{"In", "Exists"},
