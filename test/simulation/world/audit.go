@@ -98,6 +98,10 @@ func (a *audit) follow(version *storage.Version) {
 		a.observe(one, version)
 	case storage.ConfigMaps:
 		a.unmount(version)
+	case storage.ControllerRevisions:
+		if delete(one.records, version.Name); !version.Deleted {
+			one.records[version.Name] = true
+		}
 	case storage.Services:
 		if one.service = nil; !version.Deleted && owned(version) {
 			one.service = storage.As[corev1.Service](version)

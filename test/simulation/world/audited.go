@@ -56,7 +56,9 @@ type audited struct {
 	// isServiceMissing is true if another client deleted the Service, and isServiceLost if the spec
 	// may have changed since.
 	isServiceMissing, isServiceLost bool
-	slices                          map[string]*discoveryv1.EndpointSlice
+	// records has the names of the ControllerRevisions.
+	records map[string]bool
+	slices  map[string]*discoveryv1.EndpointSlice
 	// reached has the ready endpoints of each number of the Service.
 	reached map[int32][]string
 }
@@ -65,7 +67,7 @@ func newAudited() *audited {
 	return &audited{
 		declared: map[string]bool{}, served: map[string]bool{}, known: map[string]bool{}, failed: map[string]bool{}, broken: map[string]string{},
 		slices: map[string]*discoveryv1.EndpointSlice{}, entrance: map[*storage.Resource]string{},
-		coming: map[int32]bool{},
+		coming: map[int32]bool{}, records: map[string]bool{},
 	}
 }
 

@@ -58,14 +58,14 @@ func IsReady(pod *corev1.Pod) bool {
 	})
 }
 
-// isUnproven reports whether the rollout of Pods has failed that never served, although others
-// served before: it has stalled, or a Pod proves it.
+// isUnproven reports whether the rollout of Pods has failed that never served, although others of
+// the Deployment served before: it has stalled, or a Pod proves it.
 func (a *audit) isUnproven(one *audited) bool {
 	fails := one.stalls && !time.Now().Before(one.due)
 	for _, pod := range a.pods {
 		fails = fails || a.isOf(one, pod) && failsForGood(pod)
 	}
-	return fails && len(one.known) > 0 && !one.known[one.pods]
+	return fails && len(one.known) > 0 && !one.known[one.pods] && one.replaces()
 }
 
 // failsForGood reports whether the image of a Pod does not exist, or a container has crashed three

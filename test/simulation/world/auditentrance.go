@@ -98,9 +98,12 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	before, now := one.entrance[version.Resource], one.entranceOf(version)
 	if version.Deleted && !version.Requested {
 		// It has to come back as it was, but nobody knows how a Service was after a change that was made
-		// while the instance was paused, or before the Service could be created again.
+		// while the instance was paused, before what is in effect could be stored, or before the Service
+		// could be created again.
 		if version.Resource == storage.Services {
-			one.isServiceMissing, one.isServiceLost = true, one.isServiceLost || !one.pausedSince.IsZero()
+			isUnstored := one.spec != nil && !one.served[check.DeclaredPods(one.spec)] && len(one.records) == 0
+			one.isServiceMissing = true
+			one.isServiceLost = one.isServiceLost || !one.pausedSince.IsZero() || isUnstored
 		}
 		return
 	}
