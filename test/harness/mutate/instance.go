@@ -148,7 +148,7 @@ func InstancePool() Pool {
 		Strings: []string{
 			InstanceOther, "2", "192.0.2.0/24", "192.0.2.0/25", "16Mi", "Exists", "Equal", "In", "NotIn", "NoExecute", "NoSchedule", "DoNotSchedule",
 			"ScheduleAnyway", "Honor", "Ignore", "example.com/other", instanceConfig, "/cache", "/other", "limits.cpu", "metadata.name",
-			instancePatch + "b", "90s", "OTHER",
+			instancePatch + "b", "90s", "OTHER", "pcre_jit on;", "multi_accept on;",
 		},
 		Keys:     []string{"example.com/other", "cpu", "memory"},
 		Required: []string{"In", "Exists"},
