@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -272,13 +273,18 @@ func reportLoad(t *testing.T) {
 }
 
 // median returns the middle value of an odd number of samples.
-func median(samples []sample, of func(sample) time.Duration) time.Duration {
-	values := make([]time.Duration, 0, len(samples))
+func median[S any, V cmp.Ordered](samples []S, of func(S) V) V {
+	values := make([]V, 0, len(samples))
 	for _, one := range samples {
 		values = append(values, of(one))
 	}
 	slices.Sort(values)
 	return values[len(values)/2]
+}
+
+// percentile returns a percentile of sorted durations.
+func percentile(took []time.Duration, percent int) time.Duration {
+	return took[min(len(took)-1, len(took)*percent/100)]
 }
 
 // checkWrites checks the operator's writes for the new objects against the limits. An object with

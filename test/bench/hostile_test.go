@@ -281,7 +281,7 @@ func requireAtMost(t *testing.T, what, during string, took []time.Duration, leas
 	}
 	slices.Sort(took)
 	for name, bar := range map[string]struct{ got, most time.Duration }{
-		"p50": {took[len(took)/2], median}, "p99": {took[min(len(took)-1, len(took)*99/100)], p99},
+		"p50": {percentile(took, 50), median}, "p99": {percentile(took, 99), p99},
 	} {
 		unit := fmt.Sprintf("ms (at most %g; %d of them)", milliseconds(bar.most), len(took))
 		harness.Report(fmt.Sprintf("hostile-%s-%s-%s", what, name, during), milliseconds(bar.got), unit)

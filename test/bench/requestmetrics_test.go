@@ -23,6 +23,7 @@ import (
 
 	"github.com/example/nginx-operator/api/v1alpha2"
 	"github.com/example/nginx-operator/internal/defaults"
+	"github.com/example/nginx-operator/internal/health"
 	"github.com/example/nginx-operator/internal/wellknown"
 	"github.com/example/nginx-operator/test/harness"
 )
@@ -84,12 +85,7 @@ func TestRequestMetricsOnCluster(t *testing.T) {
 	row := func(name string, value func(requestCost) float64, format string) string {
 		line := "| " + name + " |"
 		for _, counts := range []bool{false, true} {
-			var values []float64
-			for _, cost := range costs[counts] {
-				values = append(values, value(cost))
-			}
-			slices.Sort(values)
-			line += fmt.Sprintf(" "+format+" |", values[rounds/2])
+			line += fmt.Sprintf(" "+format+" |", median(costs[counts], value))
 		}
 		return line + "\n"
 	}
@@ -113,16 +109,14 @@ func (e *environment) readyPod(t *testing.T, object *v1alpha2.NginxOperator) *co
 	pods := &corev1.PodList{}
 	waitFor(t, clusterPatience, func() error {
 		err := e.admin.List(t.Context(), pods, client.InNamespace(object.Namespace),
-			client.MatchingLabels{"app.kubernetes.io/instance": object.Name})
+			client.MatchingLabels{wellknown.LabelInstance: object.Name})
 		if err != nil || len(pods.Items) != 1 {
 			return errors.Join(err, fmt.Errorf("there are %d Pods of %s", len(pods.Items), object.Name))
 		}
-		for _, condition := range pods.Items[0].Status.Conditions {
-			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				return nil
-			}
+		if !health.IsReady(&pods.Items[0]) {
+			return fmt.Errorf("%s is not ready", pods.Items[0].Name)
 		}
-		return fmt.Errorf("%s is not ready", pods.Items[0].Name)
+		return nil
 	})
 	return &pods.Items[0]
 }
@@ -132,8 +126,7 @@ func (e *environment) measureRequests(t *testing.T, pod *corev1.Pod, spec *v1alp
 	t.Helper()
 	const length = 20 * time.Second
 	counts := spec.Monitoring.RequestMetrics != nil
-	var statuses []corev1.ContainerStatus
-	statuses = append(append(statuses, pod.Status.ContainerStatuses...), pod.Status.InitContainerStatuses...)
+	statuses := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
 	used := func(name string) (sum time.Duration) {
 		i := slices.IndexFunc(statuses, func(status corev1.ContainerStatus) bool { return status.Name == name })
 		for _, pid := range withChildren(t, containerProcess(t, statuses[i].ContainerID)) {
@@ -176,7 +169,7 @@ func (e *environment) measureRequests(t *testing.T, pod *corev1.Pod, spec *v1alp
 		cost.lostPercent = 100 * (1 - (counted()-before)/requests)
 	}
 	all := slices.Sorted(slices.Values(slices.Concat(took...)))
-	cost.median, cost.slow = all[len(all)/2], all[len(all)*99/100]
+	cost.median, cost.slow = percentile(all, 50), percentile(all, 99)
 	t.Logf("with request metrics %t: %d requests: %+v", counts, int(requests), cost)
 	return cost
 }

@@ -29,8 +29,8 @@ type State struct {
 	// Records has the names of the ControllerRevisions. Mounted has the names of the ConfigMaps
 	// that Pods and ReplicaSets mount.
 	Records, Mounted map[string]bool
-	// Unproven has the instances whose rollout fails with Pods that never served, although others
-	// served before.
+	// Unproven has the instances whose rollout fails with Pods that never served, although others of
+	// the Deployment served before.
 	Unproven map[string]bool
 	// Replaced has the instances whose Deployment had other Pods that served. One that another
 	// client deleted takes its Pods with it.

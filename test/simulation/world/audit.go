@@ -179,9 +179,8 @@ func (a *audit) deploy(one *audited, version *storage.Version) {
 	if d.UID != one.deployment {
 		one.deployment, one.templates = d.UID, map[string]bool{}
 	}
-	deadline := time.Duration(ptr.Deref(d.Spec.ProgressDeadlineSeconds, 0)) * time.Second
 	if template != one.template || d.Status.UpdatedReplicas > one.updated || d.Status.AvailableReplicas > one.available {
-		one.due = a.at.Add(deadline)
+		one.due = a.at.Add(time.Duration(ptr.Deref(d.Spec.ProgressDeadlineSeconds, 0)) * time.Second)
 	}
 	one.updated, one.available = d.Status.UpdatedReplicas, d.Status.AvailableReplicas
 	if template != one.template {

@@ -97,9 +97,8 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	}
 	before, now := one.entrance[version.Resource], one.entranceOf(version)
 	if version.Deleted && !version.Requested {
-		// It has to come back as it was, but nobody knows how a Service was after a change that was made
-		// while the instance was paused, before what is in effect could be stored, or before the Service
-		// could be created again.
+		// It has to come back as it was. Nobody knows how a Service was if the spec changed while the
+		// instance was paused, while nothing was stored, or while the Service could not be created.
 		if version.Resource == storage.Services {
 			isUnstored := one.spec != nil && !one.served[check.DeclaredPods(one.spec)] && len(one.records) == 0
 			one.isServiceMissing = true
@@ -110,20 +109,21 @@ func (a *audit) enter(one *audited, version *storage.Version) {
 	if version.Resource == storage.Ingresses && !version.Deleted {
 		a.move(one, version)
 	}
+	isRestored := false
 	if version.Resource == storage.Services && !version.Deleted {
-		one.isServiceMissing = false
+		isRestored, one.isServiceMissing, one.isServiceLost = one.isServiceLost, false, false
 	}
 	one.entrance[version.Resource] = now
 	if !version.Requested || before == now || one.spec == nil {
 		return
 	}
-	a.publish(one, version, before, now)
+	a.publish(one, version, before, now, isRestored)
 }
 
-// publish requires that the spec has an entrance, and that Pods of that spec served.
-func (a *audit) publish(one *audited, version *storage.Version, before, now string) {
-	isDeclared, isRestored := false, version.Resource == storage.Services && one.isServiceLost
-	one.isServiceLost = one.isServiceLost && !isRestored
+// publish requires that the spec has an entrance, and that Pods of that spec served, unless the
+// entrance is that of a Service that was lost.
+func (a *audit) publish(one *audited, version *storage.Version, before, now string, isRestored bool) {
+	isDeclared := false
 	for _, said := range one.specs {
 		if !said.until.IsZero() && a.at.Sub(said.until) > inFlight || declaredEntrance(said.spec, version.Resource) != now {
 			continue
