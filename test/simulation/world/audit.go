@@ -25,9 +25,11 @@ const inFlight = 10 * time.Second
 // audit follows all writes, and evaluates those of the operator. It knows specs, Pod templates,
 // Pods, and endpoints, and nothing that the operator decides or records.
 type audit struct {
-	// seen is the resource version of the last write. at is its time.
+	// seen is the resource version of the last write. at is its time. podsView is the resource version
+	// of the Pods that the operator may still see then, or 0 if it sees the newest.
 	seen      int64
 	at        time.Time
+	podsView  int64
 	instances map[string]*audited
 	// sets has the Pod template of each ReplicaSet, and pods has all Pods.
 	sets map[types.UID]string
@@ -46,7 +48,7 @@ func newAudit() audit {
 // follow makes the audit follow all writes until now.
 func (w *World) follow() {
 	for _, version := range w.Store.Since(w.audit.seen) {
-		w.audit.follow(version)
+		w.audit.follow(version, w.podsView(version.At))
 	}
 }
 
@@ -71,12 +73,12 @@ func (a *audit) of(name string) *audited {
 	return a.instances[name]
 }
 
-func (a *audit) follow(version *storage.Version) {
+func (a *audit) follow(version *storage.Version, podsView int64) {
 	// The EndpointSlice controller replaces slices in one instant, one after the other.
 	if version.At.After(a.at) {
 		a.reach()
 	}
-	a.seen, a.at = version.Revision, version.At
+	a.seen, a.at, a.podsView = version.Revision, version.At, podsView
 	one := a.of(version.Name)
 	if version.Requested {
 		a.whilePaused(one, version)

@@ -2,6 +2,7 @@ package world
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // reach requires that a number of a Service keeps a ready endpoint while one of its ready endpoints
-// still serves.
+// still serves, and the operator can know it.
 func (a *audit) reach() {
 	for name, one := range a.instances {
 		if one.service == nil {
@@ -22,7 +23,7 @@ func (a *audit) reach() {
 		reached := a.endpoints(one)
 		for number, pods := range one.reached {
 			isServed := slices.ContainsFunc(one.service.Spec.Ports, func(port corev1.ServicePort) bool { return port.Port == number })
-			serves := slices.IndexFunc(pods, func(pod string) bool { return IsReady(a.pods[pod]) })
+			serves := slices.IndexFunc(pods, func(pod string) bool { return IsReady(a.pods[pod]) && a.isSeen(a.pods[pod]) })
 			if isServed && len(reached[number]) == 0 && serves >= 0 {
 				a.errorf("%s: port %d of the Service has no ready endpoint, and Pod %s serves it", name, number, pods[serves])
 			}
@@ -49,6 +50,12 @@ func (a *audit) endpoints(one *audited) map[int32][]string {
 		}
 	}
 	return out
+}
+
+// isSeen reports whether the operator sees a Pod as it is.
+func (a *audit) isSeen(pod *corev1.Pod) bool {
+	version, err := strconv.ParseInt(pod.ResourceVersion, 10, 64)
+	return err != nil || a.podsView == 0 || version <= a.podsView
 }
 
 // IsReady reports whether a Pod exists and is ready.

@@ -96,23 +96,26 @@ func (w *World) History() []check.Change {
 			before := len(out)
 			out = appendSpec(out, version, "spec")
 			for i := range out[before:] {
-				out[before+i].OldPods = w.sawOldPods(version.At)
+				out[before+i].OldPods = w.podsView(version.At) > 0
 			}
 		}
 	}
 	return out
 }
 
-// sawOldPods reports whether a write at a time may follow from an older view of the Pods, with
-// which the process started.
-func (w *World) sawOldPods(at time.Time) bool {
-	saw := false
+// podsView returns the resource version of the older view of the Pods, with which the process
+// started, from which a write at a time may follow. It is 0 if there is none.
+func (w *World) podsView(at time.Time) (view int64) {
 	for _, start := range w.starts {
-		if !start.at.After(at) {
-			saw = start.oldPods && at.Sub(start.at) <= viewTime+inFlight
+		switch {
+		case start.at.After(at):
+		case at.Sub(start.at) <= viewTime+inFlight:
+			view = start.podsView
+		default:
+			view = 0
 		}
 	}
-	return saw
+	return view
 }
 
 // appendSpec appends the spec that a child got, without the parts that the API server allocates. It

@@ -74,11 +74,11 @@ type World struct {
 	crashView int64
 }
 
-// startOf is the start of a process. oldPods is true if it sees an older view of the Pods or of
-// their ReplicaSets.
+// startOf is the start of a process. podsView is the resource version of an older view of the Pods
+// or of their ReplicaSets, or 0 if the process sees the newest.
 type startOf struct {
-	at      time.Time
-	oldPods bool
+	at       time.Time
+	podsView int64
 }
 
 // New returns a world with one namespace and no operator. The seed determines all random numbers.
@@ -108,7 +108,11 @@ func (w *World) Start(view int64) {
 	started, err := start(w.Release, view, w.ListDelay, &w.Events)
 	w.Must(err)
 	w.operator = started
-	w.starts = append(w.starts, startOf{time.Now(), w.seesOld(storage.Pods) || w.seesOld(storage.ReplicaSets)})
+	begun := startOf{at: time.Now()}
+	if w.seesOld(storage.Pods) || w.seesOld(storage.ReplicaSets) {
+		begun.podsView = view
+	}
+	w.starts = append(w.starts, begun)
 }
 
 // Stop ends the operator.
